@@ -1,0 +1,5 @@
+"""The backbone of super-peers. Its errors have one root."""
+
+from hypercup.errors import HypercupError
+
+__all__ = ["HypercupError"]
