@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isinf
 from typing import Any
 
 from qel.errors import QelTypeError
@@ -258,14 +259,26 @@ def _schema(given: Any) -> str:
 
 def _advertised(given: Any) -> Iterator[AdvertisedValue]:
     """The values of one property, given as one or as a sequence of them."""
-    if isinstance(given, Sequence | set | frozenset) and not isinstance(given, str) and not _is_pair(given):
+    if isinstance(given, range):
+        yield from [Range(given[0], given[-1])] if given.step == 1 and given else map(_one_value, given)
+    elif isinstance(given, Sequence | set | frozenset) and not isinstance(given, str) and not _is_pair(given):
         yield from map(_one_value, given)
     else:
         yield _one_value(given)
 
 
 def _is_pair(given: Any) -> bool:
-    return isinstance(given, tuple) and len(given) == 2 and all(end is None or type(end) is int for end in given)
+    """Whether this is a range: two ends, of which None or an infinite number is none."""
+    return isinstance(given, tuple) and len(given) == 2 and all(map(_is_end, given))
+
+
+def _is_end(end: Any) -> bool:
+    return end is None or type(end) is int or (isinstance(end, float) and isinf(end))
+
+
+def _range(ends: tuple[Any, Any]) -> Range:
+    low, high = (None if isinstance(end, float) else end for end in ends)
+    return Range(low, high)
 
 
 def _one_value(given: Any) -> AdvertisedValue:
@@ -274,7 +287,7 @@ def _one_value(given: Any) -> AdvertisedValue:
     if type(given) is int:
         return Range(given, given)
     if _is_pair(given):
-        return Range(*given)
+        return _range(given)
     try:
         value = value_of(given)
     except TypeError:

@@ -155,6 +155,21 @@ def all_contain(limits: IntegerRange, part: str) -> bool:
     return all(part in str(abs(n)) for n in range(low, high + 1))
 
 
+def fewest_characters(limits: IntegerRange) -> int:
+    """How many characters every way to write every integer of a range has at least."""
+    low, high = limits
+    if low is not None and low > 0:
+        return _digits(low)
+    if high is not None and high < 0:
+        return 1 + _digits(-high)
+    return 1
+
+
+def _digits(n: int) -> int:
+    """How many digits a positive integer has, or a few less where it is enormous."""
+    return len(str(n)) if n < 10**30 else int((n.bit_length() - 1) * 0.30102)
+
+
 def decimals_to_data(limits: DecimalRange) -> list[Any]:
     low, low_open, high, high_open = limits
     return [_canonical(low), low_open, _canonical(high), high_open]

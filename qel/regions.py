@@ -34,6 +34,7 @@ from qel.ranges import (
     decimal_range,
     decimals_to_data,
     decimals_within,
+    fewest_characters,
     in_decimals,
     in_integers,
     integer_hull,
@@ -219,7 +220,8 @@ class Region:
     def shortest(self) -> int:
         """A length that no text of the region falls below."""
         longest_part = max(map(len, self.parts), default=0)
-        return max(self.least, longest_part, shortest_with(self.prefix, self.suffix))
+        digits = 0 if self.integer is None else fewest_characters(self.integer)
+        return max(self.least, longest_part, digits, shortest_with(self.prefix, self.suffix))
 
     def meet(self, other: Region) -> Region | None:
         """The intersection, or None where it is empty."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -64,12 +65,11 @@ def test_what_conforms_and_matches_is_covered(
 
 @settings(max_examples=150)
 @given(advertisements(), advertisements(), queries())
-def test_a_merged_index_covers_what_its_parts_cover(
+def test_a_merged_index_covers_jointly_what_its_parts_do(
     one: qel.Advertisement, other: qel.Advertisement, query: qel.Query
 ) -> None:
-    if qel.covers(one, query):
-        assert qel.covers(one | other, query)
-        assert qel.covers(other | one, query)
+    if qel.covers_jointly(one, query) or qel.covers_jointly(other, query):
+        assert qel.covers_jointly(one | other, query)
 
 
 @given(advertisements(), queries(), queries())
@@ -143,6 +143,14 @@ def test_a_property_with_values_and_its_schema_is_free() -> None:
     only_values = qel.Advertisement(values={"dc:date": (2002, None)})
     assert not qel.covers(only_values, query)
     assert qel.covers(only_values | qel.Advertisement(schemas=["dc"]), query)
+
+
+def test_ranges_are_given_in_several_ways() -> None:
+    expected = {qel.Range(2002, 2004)}
+    for ways in ((2002, 2004), [(2002, 2004)], range(2002, 2005), qel.Range(2002, 2004)):
+        assert qel.Advertisement(values={"dc:date": ways}).values["http://purl.org/dc/elements/1.1/date"] == expected
+    unbounded = qel.Advertisement(values={"dc:date": (2002, math.inf)})
+    assert unbounded == qel.Advertisement(values={"dc:date": (2002, None)})
 
 
 def test_what_cannot_match_is_not_covered() -> None:
