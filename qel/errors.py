@@ -24,6 +24,14 @@ class Place:
     column: int
     text: str
 
+    @classmethod
+    def at(cls, text: str, position: int) -> Place:
+        """The place of a character, counted from 0 in the whole text."""
+        start = text.rfind("\n", 0, position) + 1
+        end = text.find("\n", position)
+        line = text[start : end if end >= 0 else len(text)].rstrip("\r")
+        return cls(text.count("\n", 0, position) + 1, position - start + 1, line)
+
     def excerpt(self) -> str:
         """The line with a caret under the column, cut to what fits on a screen."""
         width, before = 100, 60

@@ -33,7 +33,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from qel.parser import check_size
+from qel.parser import normal_size
 from qel.regions import ANY, Region, region_of
 from qel.syntax import And, Constraint, Query, Test
 
@@ -134,7 +134,7 @@ def alternatives(query: Query) -> Iterator[tuple[Test, ...]]:
     if query.constraint is None:
         yield ()
         return
-    check_size(*_size(query.constraint))
+    _check_size(query.constraint)
     for tests in _expand(query.constraint):
         yield tuple(tests)
 
@@ -143,7 +143,7 @@ def _conjunctions(constraint: Constraint | None, names: dict[str, int]) -> list[
     """The satisfiable conjunctions, each as regions by the number of the slot; 0 is the subject."""
     if constraint is None:
         return [{}]
-    check_size(*_size(constraint))
+    _check_size(constraint)
     return _regions(constraint, names, {})
 
 
@@ -191,20 +191,11 @@ def _expand(constraint: Constraint) -> list[list[Test]]:
     return expanded
 
 
-def _size(constraint: Constraint) -> tuple[int, int]:
-    """Disjuncts, and tests in all of them; refused on the way where it grows too large."""
+def _check_size(constraint: Constraint) -> tuple[int, int]:
+    """Refuses a constraint whose normal form is too large: one that was built by hand has not been counted yet."""
     if isinstance(constraint, Test):
         return 1, 1
-    conjunctive = isinstance(constraint, And)
-    disjuncts, tests = (1, 0) if conjunctive else (0, 0)
-    for part in constraint.parts:
-        more, its_tests = _size(part)
-        if conjunctive:
-            disjuncts, tests = disjuncts * more, tests * more + its_tests * disjuncts
-        else:
-            disjuncts, tests = disjuncts + more, tests + its_tests
-        check_size(disjuncts, tests)
-    return disjuncts, tests
+    return normal_size(isinstance(constraint, And), map(_check_size, constraint.parts))
 
 
 def _reduce(slots: Iterable[tuple[str, Slot]]) -> dict[str, tuple[Slot, ...]]:

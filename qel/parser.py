@@ -73,7 +73,7 @@ def read(text: str) -> RawQuery:
     if len(text) > MAX_CHARACTERS:
         raise QelLimitError(f"the query has {len(text):,} characters; the limit is {MAX_CHARACTERS:,}", MAX_CHARACTERS)
     if (stray := _lone_surrogate(text)) >= 0:
-        raise QelSyntaxError("half of a surrogate pair", (), _place(text, stray), "this is not Unicode text")
+        raise QelSyntaxError("half of a surrogate pair", (), Place.at(text, stray), "this is not Unicode text")
     try:
         return _lark().parse(text)  # type: ignore[return-value]
     except UnexpectedInput as error:
@@ -89,7 +89,7 @@ def _lone_surrogate(text: str) -> int:
 
 
 def place_of(text: str, token: Token) -> Place:
-    return _place(text, token.start_pos or 0)
+    return Place.at(text, token.start_pos or 0)
 
 
 class _Builder:
@@ -158,19 +158,24 @@ def _combine(conjunctive: bool, children: Iterable[Any]) -> Any:
             parts.append(child)
     if len(parts) == 1:
         return parts[0]
+    sizes = ((part.disjuncts, part.tests) if isinstance(part, Formula) else (1, 1) for part in parts)
+    return Formula(conjunctive, tuple(parts), *normal_size(conjunctive, sizes))
+
+
+def normal_size(conjunctive: bool, parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """The disjuncts of a formula in normal form, and the tests in all of them, from those of its parts. Refused with a
+    QelLimitError as soon as they grow too large."""
     disjuncts, tests = (1, 0) if conjunctive else (0, 0)
-    for part in parts:
-        more, its_tests = (part.disjuncts, part.tests) if isinstance(part, Formula) else (1, 1)
+    for more, its_tests in parts:
         if conjunctive:
             disjuncts, tests = disjuncts * more, tests * more + its_tests * disjuncts
         else:
             disjuncts, tests = disjuncts + more, tests + its_tests
-        check_size(disjuncts, tests)
-    return Formula(conjunctive, tuple(parts), disjuncts, tests)
+        _check_size(disjuncts, tests)
+    return disjuncts, tests
 
 
-def check_size(disjuncts: int, tests: int) -> None:
-    """Refuses a normal form that is too large."""
+def _check_size(disjuncts: int, tests: int) -> None:
     if disjuncts > MAX_DISJUNCTS:
         raise QelLimitError(
             f"written out as alternatives, the constraint has more than {MAX_DISJUNCTS:,} of them, which is the "
@@ -239,7 +244,7 @@ def _raise_syntax_error(text: str, error: UnexpectedInput) -> NoReturn:
         found = f'"{_shorten(text[position : position + 40].split(maxsplit=1)[0])}"' if text[position:].strip() else ""
     spoken = tuple(dict.fromkeys(_SPOKEN[name] for name in _SPOKEN if name in set(expected)))
     raise QelSyntaxError(
-        found or "the end of the text", spoken, _place(text, position), _hint(text, position)
+        found or "the end of the text", spoken, Place.at(text, position), _hint(text, position)
     ) from None
 
 
@@ -261,10 +266,3 @@ def _hint(text: str, position: int) -> str:
 def _shorten(text: str) -> str:
     shown = "".join(character if character.isprintable() else f"\\u{ord(character):04X}" for character in text[:30])
     return shown if len(text) <= 30 else shown + "..."
-
-
-def _place(text: str, position: int) -> Place:
-    line_start = text.rfind("\n", 0, position) + 1
-    line_end = text.find("\n", position)
-    line = text[line_start : line_end if line_end >= 0 else len(text)].rstrip("\r")
-    return Place(text.count("\n", 0, position) + 1, position - line_start + 1, line)

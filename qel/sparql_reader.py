@@ -88,22 +88,17 @@ def _portable(text: str) -> str:
         if digits is None:
             return escape[0]
         if int(digits, 16) > 0x10FFFF or 0xD800 <= int(digits, 16) <= 0xDFFF:
-            raise QelSyntaxError(escape[0], (), _place(text, escape.start()), "there is no such character")
+            raise QelSyntaxError(escape[0], (), Place.at(text, escape.start()), "there is no such character")
         return f"\\U{digits:0>8}"
 
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        stray = _place(text, error.start)
+        stray = Place.at(text, error.start)
         raise QelSyntaxError("half of a surrogate pair", (), stray, "this is not Unicode text") from None
     if _LONG_NUMBER.search(text):
         raise QelLimitError(f"a number has at most {MAX_NUMBER_CHARACTERS:,} characters", MAX_NUMBER_CHARACTERS)
     return _ESCAPE.sub(rewrite, text.removeprefix("\ufeff"))
-
-
-def _place(text: str, position: int) -> Place:
-    start = text.rfind("\n", 0, position) + 1
-    return Place(text.count("\n", 0, position) + 1, position - start + 1, text[start:].split("\n", 1)[0])
 
 
 @cache
