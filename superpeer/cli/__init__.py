@@ -12,6 +12,7 @@ import typer
 
 from superpeer import __version__
 from superpeer.cli import qel
+from superpeer.cli.output import complain
 from superpeer.errors import is_user_error
 
 EXIT_ERROR = 2
@@ -59,7 +60,7 @@ def main() -> None:
     except Exception as error:
         if not is_user_error(error):
             raise
-        print(f"superpeer: {error}", file=sys.stderr)
+        complain(error)
         sys.exit(EXIT_ERROR)
 
 

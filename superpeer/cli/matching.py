@@ -1,6 +1,5 @@
 """Tries a query on RDF files, for `superpeer qel match`."""
 
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 import qel
+from superpeer.cli.output import complain, printable
 from superpeer.rdf import Problem, read
 
 _SHOWN_VALUES = 5
@@ -90,9 +90,9 @@ def print_matches(query: qel.Query, found: Found) -> None:
     resources = "1 resource matches" if len(found.matches) == 1 else f"{len(found.matches):,} resources match"
     print(f"{resources}, of {found.triples:,} triples")
     for problem in found.problems:
-        print(f"superpeer: skipped {problem}", file=sys.stderr)
+        complain(f"skipped {problem}")
     if found.problem_count > len(found.problems):
-        print(f"superpeer: skipped {found.problem_count:,} records or triples in all", file=sys.stderr)
+        complain(f"skipped {found.problem_count:,} records or triples in all")
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def _cell(terms: tuple[Any, ...]) -> Text:
 
 def _term_in_short(term: Any) -> str:
     if isinstance(term, pyoxigraph.Literal):
-        shown = " ".join("".join(c if c.isprintable() else " " for c in term.value).split())
+        shown = " ".join(printable(term.value).split())
         return shown if len(shown) <= 200 else f"{shown[:200]}..."
     return str(term.value) if isinstance(term, pyoxigraph.NamedNode) else str(term)
 

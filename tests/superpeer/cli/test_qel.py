@@ -100,6 +100,18 @@ def test_match_reads_any_format_and_joins_files(tmp_path: Path) -> None:
     assert by_resource["http://example.org/a"]["Y"] == [{"type": "literal", "value": "W. Nejdl"}]
 
 
+def test_nothing_from_a_file_commands_the_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "hostile.nt"
+    file.write_bytes(
+        b'<http://example.org/a> <http://purl.org/dc/elements/1.1/title> "\\u001B[31mred" .\n\x1b[31m broken\n'
+    )
+    code, out, err = superpeer("match", "X : t(X, dc:title, T)", str(file))
+    assert code == 0
+    assert "red" in out
+    assert "\x1b" not in out + err
+    assert "\x1b" not in superpeer("check", 'X : t(X, dc:title, T) & T < "\x1b[31m"')[2]
+
+
 def test_no_match_is_no_error(tmp_path: Path) -> None:
     file = tmp_path / "empty.nt"
     file.write_text("")
