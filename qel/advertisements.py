@@ -21,10 +21,10 @@ or a language, it says yes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from math import isinf
-from typing import Any
+from typing import Any, Protocol
 
 from qel.errors import QelTypeError
 from qel.names import PREFIXES, RDF, RDF_TYPE, XSD, expand, is_iri, namespace
@@ -56,6 +56,19 @@ class Range:
 
 AdvertisedValue = Uri | str | Range
 """A string stands for the literals with this lexical form; a single integer is a range of one."""
+
+
+class Levels(Protocol):
+    """What is advertised, by one peer or by many together: all that covering and conforming ask for."""
+
+    @property
+    def schemas(self) -> Set[str]: ...
+
+    @property
+    def properties(self) -> Set[str]: ...
+
+    @property
+    def values(self) -> Mapping[str, Set[AdvertisedValue]]: ...
 
 
 @dataclass(frozen=True)
@@ -118,7 +131,7 @@ def properties(query: Query) -> frozenset[str]:
     return frozenset(found)
 
 
-def covers(advertisement: Advertisement, query: Query) -> bool:
+def covers(advertisement: Levels, query: Query) -> bool:
     """Whether what is advertised may match the query, by any of the definitions or by the joint rule."""
     return (
         covers_by_schemas(advertisement, query)
@@ -128,17 +141,17 @@ def covers(advertisement: Advertisement, query: Query) -> bool:
     )
 
 
-def covers_by_schemas(advertisement: Advertisement, query: Query) -> bool:
+def covers_by_schemas(advertisement: Levels, query: Query) -> bool:
     """Definition 5: every schema of the query is advertised."""
     return bool(advertisement.schemas) and _possible(query) and schemas(query) <= advertisement.schemas
 
 
-def covers_by_properties(advertisement: Advertisement, query: Query) -> bool:
+def covers_by_properties(advertisement: Levels, query: Query) -> bool:
     """Definition 6: every property of the query is advertised."""
     return bool(advertisement.properties) and _possible(query) and properties(query) <= advertisement.properties
 
 
-def covers_by_values(advertisement: Advertisement, query: Query) -> bool:
+def covers_by_values(advertisement: Levels, query: Query) -> bool:
     """Definition 8: a property is shared, and with advertised values in the shared ones the constraint can be met."""
     values = advertisement.values
     return any(
@@ -148,7 +161,7 @@ def covers_by_values(advertisement: Advertisement, query: Query) -> bool:
     )
 
 
-def covers_jointly(advertisement: Advertisement, query: Query) -> bool:
+def covers_jointly(advertisement: Levels, query: Query) -> bool:
     """The joint rule: some alternative has each slot admitted at some level."""
     return any(
         all(_admits_slot(advertisement, name, region) for name, region in _slots(disjunct))
@@ -156,12 +169,12 @@ def covers_jointly(advertisement: Advertisement, query: Query) -> bool:
     )
 
 
-def conforms(advertisement: Advertisement, triples: Iterable[Any]) -> bool:
+def conforms(advertisement: Levels, triples: Iterable[Any]) -> bool:
     """Whether each triple is admitted at some level."""
     return next(nonconforming(advertisement, triples), None) is None
 
 
-def nonconforming(advertisement: Advertisement, triples: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+def nonconforming(advertisement: Levels, triples: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """The property and the object of each triple that no level admits."""
     for description in describe(triples):
         for name, found in description.values.items():
@@ -189,12 +202,12 @@ def _classes(query: Query, node: object) -> set[str]:
     }
 
 
-def _admits_freely(advertisement: Advertisement, name: str) -> bool:
+def _admits_freely(advertisement: Levels, name: str) -> bool:
     """Whether the property is advertised with whatever value it has."""
     return name in advertisement.properties or namespace(name) in advertisement.schemas
 
 
-def _admits_slot(advertisement: Advertisement, name: str, region: Region) -> bool:
+def _admits_slot(advertisement: Levels, name: str, region: Region) -> bool:
     if _admits_freely(advertisement, name):
         return True
     if name == RDF_TYPE:
@@ -206,12 +219,12 @@ def _admits_slot(advertisement: Advertisement, name: str, region: Region) -> boo
     return name in advertisement.values and _some_value_meets(advertisement.values[name], region)
 
 
-def _admits_value(advertisement: Advertisement, name: str, value: Value) -> bool:
+def _admits_value(advertisement: Levels, name: str, value: Value) -> bool:
     if _admits_freely(advertisement, name):
         return True
     if name == RDF_TYPE and value.kind is Kind.URI and _admits_freely(advertisement, value.text):
         return True
-    return any(_stands_for(advertised, value) for advertised in advertisement.values.get(name, ()))
+    return any(_stands_for(one, value) for one in advertisement.values.get(name, ()))
 
 
 def _stands_for(advertised: AdvertisedValue, value: Value) -> bool:
@@ -224,7 +237,11 @@ def _stands_for(advertised: AdvertisedValue, value: Value) -> bool:
             return value.kind is Kind.LITERAL and value.text == text
 
 
-def _some_value_meets(advertised: Iterable[AdvertisedValue], region: Region) -> bool:
+def _some_value_meets(advertised: Set[AdvertisedValue], region: Region) -> bool:
+    if region.kind is Kind.URI and region.uri is not None:
+        return Uri(region.uri) in advertised
+    if region.exact is not None and region.exact in advertised:
+        return True
     return any(_can_meet(value, region) for value in advertised)
 
 

@@ -21,8 +21,12 @@ TopicSource = Topics | Iterable[Any] | None
 def matches(query: Query, triples: Iterable[Any], topics: TopicSource = None) -> bool:
     """Whether the triples say of some subject what the query asks for."""
     hierarchy = _hierarchy(topics)
-    disjuncts = query.normal_form.disjuncts
-    return any(meets(disjunct, description, hierarchy) for description in describe(triples) for disjunct in disjuncts)
+    return any(is_met(query, description, hierarchy) for description in describe(triples))
+
+
+def is_met(query: Query, description: Description, topics: Topics) -> bool:
+    """Whether what is said of one subject matches: for those who try many queries on it."""
+    return any(meets(disjunct, description, topics) for disjunct in query.normal_form.disjuncts)
 
 
 def answers(query: Query, triples: Iterable[Any], topics: TopicSource = None) -> set[tuple[Any, ...]]:
