@@ -17,7 +17,7 @@ CHECK_PYTHON := $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_
 PIP_FLAGS := --disable-pip-version-check -q -q
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench constraints clean
+.PHONY: help demo test lint soak bench constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +32,9 @@ lint: $(READY) ## check style and types only
 	@$(BIN)/python -m ruff check
 	@$(BIN)/python -m ruff format --check
 	@$(BIN)/python -m mypy
+
+soak: $(READY) ## run random histories of the backbone for thousands of seeds
+	@SOAK_SEEDS=$${SOAK_SEEDS:-2000} $(BIN)/python -m pytest -q -n auto --maxprocesses 8 tests/hypercup/test_histories.py
 
 bench: $(READY) ## run the benchmarks and print their tables
 	@$(BIN)/python -m benchmarks

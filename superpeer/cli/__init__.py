@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from superpeer import __version__
-from superpeer.cli import qel
+from superpeer.cli import backbone, qel
 from superpeer.cli.output import complain
 from superpeer.errors import is_user_error
 
@@ -26,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(qel.app, name="qel")
+app.add_typer(backbone.app, name="backbone")
 
 
 def _print_version(wanted: bool) -> None:
