@@ -142,8 +142,7 @@ class Backbone:
             label, arrived = pending.pop()
             local, links = self.tables[label].recipients(description, arrived)
             reached.extend(local)
-            for in_link in links:
-                pending.append((in_link.label, CubeLink(label, in_link.dimension)))
+            pending.extend((in_link.label, CubeLink(label, in_link.dimension)) for in_link in links)
         return reached
 
 
