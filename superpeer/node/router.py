@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from hypercup import Link
 from qel import Query, canonical_id
@@ -65,6 +66,13 @@ class QueriesAcknowledged:
 
 
 RoutingMessage = ElementsChanged | QueriesChanged | ElementsAcknowledged | QueriesAcknowledged
+
+
+class Started(Enum):
+    """What is reported as acknowledged of the state that a view began with."""
+
+    SUBSCRIPTIONS = "subscriptions"
+    ADVERTISEMENTS = "advertisements"
 
 
 @dataclass
@@ -150,29 +158,29 @@ class Router:
         advertisements: Mapping[LocalPeer, Iterable[Element]] | None = None,
     ) -> Outcome:
         """Begins, with what local peers asked for and advertised when the view began. Where nobody has to be waited
-        for, links are told their tables at once."""
+        for, links are told their tables at once. That this state is in place is reported as `Started`."""
         for peer, elements in (advertisements or {}).items():
             self.tables.update_advertisements(peer, elements)
         for source, query in (subscriptions or {}).items():
             self.tables.update_subscriptions(source, [query])
+        self._await_outward(self.tables.out_links, self._report(Started.SUBSCRIPTIONS))
+        self._await_inward(self.tables.in_links, self._report(Started.ADVERTISEMENTS))
         return self._finish()
 
     def subscribe(
         self, source: LocalSubscription, token: Hashable, added: Iterable[Query] = (), removed: Iterable[Query] = ()
     ) -> Outcome:
         """Changes what a local subscription asks for. The token is reported when the change is in place."""
-        waiting = _Waiting(lambda: self._outcome.acknowledged.append(token))
         self._tell(self.tables.update_subscriptions(source, added, removed))
-        self._await_outward(self.tables.out_links, waiting)
+        self._await_outward(self.tables.out_links, self._report(token))
         return self._finish()
 
     def advertise(
         self, peer: LocalPeer, token: Hashable, added: Iterable[Element] = (), removed: Iterable[Element] = ()
     ) -> Outcome:
         """Changes what a local peer advertises. The token is reported when the change is in place."""
-        waiting = _Waiting(lambda: self._outcome.acknowledged.append(token))
         self._tell(self.tables.update_advertisements(peer, added, removed))
-        self._await_inward(self.tables.in_links, waiting)
+        self._await_inward(self.tables.in_links, self._report(token))
         return self._finish()
 
     def receive(self, neighbour: bytes, message: RoutingMessage) -> Outcome:
@@ -210,6 +218,9 @@ class Router:
         answer = QueriesAcknowledged(w.dimension, message.number)
         waiting = _Waiting(lambda: self._outcome.messages.append((w.neighbour, answer)))
         self._await_outward([k for k in self.tables.out_links if self._relays(w, k)], waiting)
+
+    def _report(self, token: Hashable) -> _Waiting:
+        return _Waiting(lambda: self._outcome.acknowledged.append(token))
 
     def _await_outward(self, links: Iterable[Link], waiting: _Waiting) -> None:
         self._complete()

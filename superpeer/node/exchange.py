@@ -1,0 +1,74 @@
+"""The same view on both ends: when a link carries routing traffic.
+
+A super-peer that enters a view announces it to its neighbours in it. It sends routing messages to a neighbour only
+while that one's latest announcement is the view that it is in itself; until then they wait. Messages carry the view
+that they belong to, and whoever is in another one drops them: their sender is about to learn the new view, and will
+do it again. Nobody returns to an old view, so an announcement is never mistaken for an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Content = TypeVar("Content")
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """The sender is in this view from now on."""
+
+    view: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class InView(Generic[Content]):
+    """A message that means something in one view only."""
+
+    view: bytes
+    content: Content
+
+
+class Exchange(Generic[Content]):
+    """What one super-peer says to its neighbours, view by view."""
+
+    def __init__(self) -> None:
+        self.view = b""
+        self.dropped = 0
+        self._announced: dict[bytes, bytes] = {}
+        self._waiting: dict[bytes, list[Content]] = {}
+
+    def enter(self, view: bytes, neighbours: Iterable[bytes]) -> list[tuple[bytes, Announced | InView[Content]]]:
+        """Goes over to a view; what was to be said in the old one is forgotten."""
+        self.view = view
+        self._waiting = {neighbour: [] for neighbour in neighbours}
+        return [(neighbour, Announced(view)) for neighbour in self._waiting]
+
+    def say(self, neighbour: bytes, content: Content) -> list[tuple[bytes, Announced | InView[Content]]]:
+        """What has to be sent so that a neighbour gets a message in this view."""
+        if self._announced.get(neighbour) == self.view:
+            return [(neighbour, InView(self.view, content))]
+        self._waiting[neighbour].append(content)
+        return []
+
+    def hear_announcement(
+        self, neighbour: bytes, announced: Announced
+    ) -> list[tuple[bytes, Announced | InView[Content]]]:
+        """Notes where a neighbour is, and says what waited for that."""
+        self._announced[neighbour] = announced.view
+        if announced.view != self.view or neighbour not in self._waiting:
+            return []
+        waiting, self._waiting[neighbour] = self._waiting[neighbour], []
+        return [(neighbour, InView(self.view, content)) for content in waiting]
+
+    def hear(self, message: InView[Content]) -> Content | None:
+        """The content of a message of the present view; None for one of another."""
+        if message.view == self.view:
+            return message.content
+        self.dropped += 1
+        return None
+
+    def forget(self, neighbour: bytes) -> None:
+        """A neighbour is gone, or has begun a new life: what its former life announced says nothing."""
+        self._announced.pop(neighbour, None)

@@ -1,0 +1,207 @@
+"""The super-peer: a plain object that is told what happens and says what to do about it.
+
+It keeps what its peers asked for and advertised, and the log and queues of `delivery`. For each view it starts a new
+`Router`, whose messages go through the `Exchange`. So joins, departures and crashes of super-peers, and changes of
+subscriptions and advertisements, are one mechanism. Nothing here does I/O: `Effects` are carried out by whoever drives
+the node, who makes the log and the queues durable before anything is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypercup import View
+from qel import Query
+from superpeer.node.advertisements import Element
+from superpeer.node.delivery import (
+    Delivery,
+    DeliveryMessage,
+    Notified,
+    NotifiedAcknowledged,
+    Publication,
+)
+from superpeer.node.exchange import Announced, Exchange, InView
+from superpeer.node.router import Outcome, Router, RoutingMessage, Started
+from superpeer.node.tables import LocalPeer, LocalSubscription
+
+LinkMessage = RoutingMessage | DeliveryMessage
+NodeMessage = Announced | InView[LinkMessage]
+
+
+@dataclass
+class Effects:
+    """What a step of the node leads to."""
+
+    messages: list[tuple[bytes, NodeMessage]] = field(default_factory=list)
+    active: list[LocalSubscription] = field(default_factory=list)
+    settled: list[LocalPeer] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _SubscriptionChange:
+    subscription: LocalSubscription
+    serial: int
+
+
+@dataclass(frozen=True)
+class _AdvertisementChange:
+    peer: LocalPeer
+    serial: int
+
+
+class Node:
+    """One super-peer."""
+
+    def __init__(self, key: bytes) -> None:
+        self.key = key
+        self.delivery = Delivery(key)
+        self.view: View | None = None
+        self._exchange: Exchange[LinkMessage] = Exchange()
+        self._router: Router | None = None
+        self._subscriptions: dict[LocalSubscription, Query] = {}
+        self._advertisements: dict[LocalPeer, frozenset[Element]] = {}
+        self._leaving: set[LocalPeer] = set()
+        self._pending: dict[LocalSubscription | LocalPeer, int] = {}
+        self._serial = 0
+        self._began = 0
+        self._effects = Effects()
+
+    def enter_view(self, view: View) -> Effects:
+        """Goes over to another view: all links start afresh."""
+        previous, self.view = self.view, view
+        for neighbour, incarnation in (previous.incarnations if previous else {}).items():
+            if view.incarnations.get(neighbour) != incarnation:
+                self._exchange.forget(neighbour)
+        position = view.position(self.key)
+        self._effects.messages += self._exchange.enter(view.id, position.neighbours)
+        self.delivery.begin_view()
+        self._router = Router(position.in_links, position.out_links, view.backbone.relays)
+        # What was under way in the old view is part of the state that the new one begins with.
+        self._began = self._serial
+        self._follow(self._router.start(self._subscriptions, self._advertisements))
+        return self._flush()
+
+    def receive(self, sender: bytes, message: NodeMessage) -> Effects:
+        """Takes in a message of another super-peer."""
+        if isinstance(message, Announced):
+            self._effects.messages += self._exchange.hear_announcement(sender, message)
+        else:
+            content = self._exchange.hear(message)
+            if content is not None:
+                self._on_content(sender, content)
+        return self._flush()
+
+    def subscribe(self, subscription: LocalSubscription, query: Query) -> Effects:
+        """A local peer asks for a query, in place of what it asked for under this name before."""
+        before = self._subscriptions.get(subscription)
+        self._subscriptions[subscription] = query
+        removed = [] if before is None else [before]
+        token = _SubscriptionChange(subscription, self._note(subscription))
+        self._follow(self._running.subscribe(subscription, token, [query], removed))
+        return self._flush()
+
+    def unsubscribe(self, subscription: LocalSubscription) -> Effects:
+        """A local peer asks no longer."""
+        query = self._subscriptions.pop(subscription)
+        self._pending.pop(subscription, None)
+        self._follow(self._running.subscribe(subscription, None, removed=[query]))
+        return self._flush()
+
+    def advertise(self, peer: LocalPeer, elements: Iterable[Element]) -> Effects:
+        """A local peer advertises these elements, and nothing else any more."""
+        new = frozenset(elements)
+        before = self._advertisements.get(peer, frozenset())
+        self._advertisements[peer] = new
+        self._leaving.discard(peer)
+        token = _AdvertisementChange(peer, self._note(peer))
+        self._follow(self._running.advertise(peer, token, new - before, before - new))
+        return self._flush()
+
+    def withdraw(self, peer: LocalPeer) -> Effects:
+        """A local peer leaves. Its advertisements stay until what it published here is acknowledged."""
+        self._leaving.add(peer)
+        return self._flush()
+
+    def publish(self, peer: LocalPeer, triples: Iterable[Any]) -> tuple[Publication, Effects]:
+        """A local peer publishes. With the effects carried out, it is in the log for good."""
+        publication = self.delivery.publish(peer, tuple(triples))
+        return publication, self._flush()
+
+    def is_active(self, subscription: LocalSubscription) -> bool:
+        return subscription in self._subscriptions and subscription not in self._pending
+
+    def is_settled(self, peer: LocalPeer) -> bool:
+        """Whether what a peer advertises is in place, so that what it publishes reaches all who asked."""
+        return peer in self._advertisements and peer not in self._pending
+
+    @property
+    def _running(self) -> Router:
+        assert self._router is not None, "a super-peer is always in a view, if only its own"
+        return self._router
+
+    def _note(self, what: LocalSubscription | LocalPeer) -> int:
+        self._serial += 1
+        self._pending[what] = self._serial
+        return self._serial
+
+    def _on_content(self, sender: bytes, content: LinkMessage) -> None:
+        match content:
+            case Notified():
+                self.delivery.hold(sender, content)
+            case NotifiedAcknowledged():
+                self._say(self.delivery.acknowledged(sender, content))
+            case _:
+                self._follow(self._running.receive(sender, content))
+
+    def _follow(self, outcome: Outcome) -> None:
+        """Carries out what the router says, and notes what is in place."""
+        self._say(outcome.messages)
+        for token in outcome.acknowledged:
+            match token:
+                case _SubscriptionChange(subscription, serial):
+                    if self._pending.get(subscription) == serial:
+                        del self._pending[subscription]
+                        self._effects.active.append(subscription)
+                case _AdvertisementChange(peer, serial):
+                    if self._pending.get(peer) == serial:
+                        del self._pending[peer]
+                        self._effects.settled.append(peer)
+                case Started.SUBSCRIPTIONS:
+                    self._effects.active += self._all_in_place(LocalSubscription)
+                case Started.ADVERTISEMENTS:
+                    self._effects.settled += self._all_in_place(LocalPeer)
+
+    def _all_in_place(self, kind: type[Any]) -> list[Any]:
+        """What was pending when the view began, and is part of the state that is now in place."""
+        begun = [what for what, serial in self._pending.items() if isinstance(what, kind) and serial <= self._began]
+        for what in begun:
+            del self._pending[what]
+        return begun
+
+    def _say(self, messages: Iterable[tuple[bytes, LinkMessage]]) -> None:
+        for neighbour, content in messages:
+            self._effects.messages += self._exchange.say(neighbour, content)
+
+    def _flush(self) -> Effects:
+        router = self._router
+        if router is not None and router.is_settled:
+            self._say(self.delivery.proceed(router.tables, self._may_leave))
+        self._let_go()
+        effects, self._effects = self._effects, Effects()
+        return effects
+
+    def _may_leave(self, publisher: LocalPeer) -> bool:
+        return publisher not in self._pending
+
+    def _let_go(self) -> None:
+        """Takes away the advertisements of those who left, as soon as nothing of theirs is on its way."""
+        if not self._leaving:
+            return
+        busy = {publication.publisher for publication in self.delivery.unacknowledged}
+        for peer in sorted(self._leaving - busy, key=lambda peer: peer.peer):
+            self._leaving.remove(peer)
+            self._pending.pop(peer, None)
+            elements = self._advertisements.pop(peer, frozenset())
+            self._follow(self._running.advertise(peer, None, removed=elements))
