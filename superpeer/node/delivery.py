@@ -9,13 +9,18 @@ dies with notifications in hand loses none.
 Every queue has a *mark* for each origin: how far into its log it got. Order holds across views, since what is sent
 again is sent in order, so a mark is one number and what is not above it is a duplicate.
 
+*Catching up.* The thread between an origin and a queue breaks when one super-peer was out of the other's view: the
+origin did without its acknowledgement. Then the queue asks the origin for what matches above its mark, and holds back
+newer publications of that origin until the answer is in. The answer tells how far the log reached, which is the new
+mark. A queue that has no mark for the origin yet asks for what was published since its first subscription.
+
 Whoever drives this makes what was stored durable before anything that was sent in the same step, or later, leaves.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +36,7 @@ class Publication:
     origin: bytes
     number: int
     publisher: LocalPeer
+    published_at: float
     triples: tuple[Any, ...]
 
 
@@ -64,10 +70,11 @@ class Delivered:
 
 @dataclass(slots=True)
 class _InHand:
-    """A publication that was passed on: who has not acknowledged it yet, and whom to tell when all have."""
+    """A publication that was passed on: which links have not acknowledged it yet, which queues hold it back, and whom
+    to tell when all is done."""
 
     came_from: Link | None
-    missing: set[Link]
+    missing: set[Link | str]
 
 
 @dataclass
@@ -76,6 +83,14 @@ class Queue:
 
     entries: list[Delivered] = field(default_factory=list)
     marks: dict[bytes, int] = field(default_factory=dict)
+    held: dict[bytes, list[Delivered]] = field(default_factory=dict)
+    """For each origin that the queue is catching up with, what has to wait."""
+
+    def append(self, delivered: Delivered) -> None:
+        publication = delivered.publication
+        if publication.number > self.marks.get(publication.origin, 0):
+            self.marks[publication.origin] = publication.number
+            self.entries.append(delivered)
 
 
 class Delivery:
@@ -95,9 +110,15 @@ class Delivery:
         """What of the log the network has not acknowledged, in order."""
         return list(self._unacknowledged.values())
 
-    def publish(self, publisher: LocalPeer, triples: tuple[Any, ...]) -> Publication:
+    def restore(self, former: Delivery) -> None:
+        """Takes over what a former life had on disk."""
+        self.log = list(former.log)
+        self._unacknowledged = dict(former._unacknowledged)
+        self.queues = {peer: Queue(list(queue.entries), dict(queue.marks)) for peer, queue in former.queues.items()}
+
+    def publish(self, publisher: LocalPeer, triples: tuple[Any, ...], now: float) -> Publication:
         """Appends to the log. It is sent when its turn has come."""
-        publication = Publication(self.key, len(self.log) + 1, publisher, triples)
+        publication = Publication(self.key, len(self.log) + 1, publisher, now, triples)
         self.log.append(publication)
         self._unacknowledged[publication.number] = publication
         self._to_send.append(publication)
@@ -107,6 +128,9 @@ class Delivery:
         """What was in hand is forgotten; what of the log is not acknowledged will be sent again."""
         self._in_hand.clear()
         self._held.clear()
+        for queue in self.queues.values():
+            for held in queue.held.values():
+                held.clear()
         self._to_send = deque(self._unacknowledged.values())
 
     def proceed(
@@ -127,9 +151,34 @@ class Delivery:
 
     def acknowledged(self, neighbour: bytes, message: NotifiedAcknowledged) -> list[tuple[bytes, DeliveryMessage]]:
         """A neighbour has done its part."""
-        in_hand = self._in_hand[message.origin, message.number]
-        in_hand.missing.remove(Link(neighbour, message.dimension))
-        return [] if in_hand.missing else self._finish(message.origin, message.number)
+        return self._settle(message.origin, message.number, Link(neighbour, message.dimension))
+
+    def start_catching_up(self, peer: str, origin: bytes) -> None:
+        """From now on, what comes from an origin waits until the queue has caught up with it."""
+        self.queue(peer).held.setdefault(origin, [])
+
+    def catch_up(
+        self, peer: str, origin: bytes, missed: Iterable[Delivered], through: int
+    ) -> list[tuple[bytes, DeliveryMessage]]:
+        """The answer of an origin, whose log reached so far: it goes in front of what waited."""
+        queue = self.queue(peer)
+        for delivered in missed:
+            queue.append(delivered)
+        queue.marks[origin] = max(through, queue.marks.get(origin, 0))
+        messages: list[tuple[bytes, DeliveryMessage]] = []
+        for delivered in queue.held.pop(origin):
+            queue.append(delivered)
+            messages += self._settle(origin, delivered.publication.number, peer)
+        return messages
+
+    def after(self, mark: int | None, since: float) -> list[Publication]:
+        """What the log has above a mark; where there is none, what was published since a time."""
+        if mark is not None:
+            return self.log[mark:]
+        return [publication for publication in self.log if publication.published_at >= since]
+
+    def queue(self, peer: str) -> Queue:
+        return self.queues.setdefault(peer, Queue())
 
     def _pass_on(
         self, publication: Publication, came_from: Link | None, tables: Tables[Link, Link]
@@ -139,20 +188,26 @@ class Delivery:
         by_peer: dict[str, set[LocalSubscription]] = {}
         for subscription in local:
             by_peer.setdefault(subscription.peer, set()).add(subscription)
+        missing: set[Link | str] = set(links)
         for peer, matched in by_peer.items():
-            self._enqueue(peer, publication, matched)
-        self._in_hand[publication.origin, publication.number] = _InHand(came_from, set(links))
+            queue = self.queue(peer)
+            delivered = Delivered(publication, frozenset(subscription.subscription for subscription in matched))
+            if publication.origin in queue.held:
+                queue.held[publication.origin].append(delivered)
+                missing.add(peer)
+            else:
+                queue.append(delivered)
+        self._in_hand[publication.origin, publication.number] = _InHand(came_from, missing)
         messages: list[tuple[bytes, DeliveryMessage]] = [
             (link.neighbour, Notified(link.dimension, publication)) for link in sorted(links)
         ]
-        return messages or self._finish(publication.origin, publication.number)
+        return messages if missing else self._finish(publication.origin, publication.number)
 
-    def _enqueue(self, peer: str, publication: Publication, matched: set[LocalSubscription]) -> None:
-        queue = self.queues.setdefault(peer, Queue())
-        if publication.number > queue.marks.get(publication.origin, 0):
-            queue.marks[publication.origin] = publication.number
-            names = frozenset(subscription.subscription for subscription in matched)
-            queue.entries.append(Delivered(publication, names))
+    def _settle(self, origin: bytes, number: int, done: Link | str) -> list[tuple[bytes, DeliveryMessage]]:
+        """One of those that a publication was passed on to has done its part."""
+        in_hand = self._in_hand[origin, number]
+        in_hand.missing.remove(done)
+        return [] if in_hand.missing else self._finish(origin, number)
 
     def _finish(self, origin: bytes, number: int) -> list[tuple[bytes, DeliveryMessage]]:
         came_from = self._in_hand.pop((origin, number)).came_from

@@ -3,7 +3,8 @@
 A super-peer that enters a view announces it to its neighbours in it. It sends routing messages to a neighbour only
 while that one's latest announcement is the view that it is in itself; until then they wait. Messages carry the view
 that they belong to, and whoever is in another one drops them: their sender is about to learn the new view, and will
-do it again. Nobody returns to an old view, so an announcement is never mistaken for an earlier one.
+do it again. Nobody returns to an old view, and a new life of a super-peer is in a new view, so an announcement is never
+mistaken for an earlier one, and one that comes before its receiver has got so far is good when it has.
 """
 
 from __future__ import annotations
@@ -68,7 +69,3 @@ class Exchange(Generic[Content]):
             return message.content
         self.dropped += 1
         return None
-
-    def forget(self, neighbour: bytes) -> None:
-        """A neighbour is gone, or has begun a new life: what its former life announced says nothing."""
-        self._announced.pop(neighbour, None)

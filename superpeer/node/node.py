@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hypercup import View
-from qel import Query
+from qel import Query, matches
 from superpeer.node.advertisements import Element
 from superpeer.node.delivery import (
+    Delivered,
     Delivery,
     DeliveryMessage,
     Notified,
@@ -27,7 +28,30 @@ from superpeer.node.router import Outcome, Router, RoutingMessage, Started
 from superpeer.node.tables import LocalPeer, LocalSubscription
 
 LinkMessage = RoutingMessage | DeliveryMessage
-NodeMessage = Announced | InView[LinkMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUpAsked:
+    """To an origin: what of your log, above a mark or since a time, matches these subscriptions of one of my peers?"""
+
+    peer: str
+    request: int
+    subscriptions: tuple[tuple[str, Query], ...]
+    mark: int | None
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUpAnswered:
+    """From an origin: this, and my log has reached so far."""
+
+    peer: str
+    request: int
+    missed: tuple[Delivered, ...]
+    through: int
+
+
+NodeMessage = Announced | InView[LinkMessage] | InView[CatchUpAsked] | InView[CatchUpAnswered]
 
 
 @dataclass
@@ -64,16 +88,27 @@ class Node:
         self._advertisements: dict[LocalPeer, frozenset[Element]] = {}
         self._leaving: set[LocalPeer] = set()
         self._pending: dict[LocalSubscription | LocalPeer, int] = {}
+        self._since: dict[str, float] = {}
+        self._changed_at: dict[str, int] = {}
+        self._catching_up: dict[tuple[str, bytes], int] = {}
+        self._asked_early: dict[tuple[bytes, str], InView[CatchUpAsked]] = {}
         self._serial = 0
         self._began = 0
         self._effects = Effects()
 
+    def restore(self, former: Node) -> None:
+        """Begins a new life with what a former one had on disk; what it had in hand is gone."""
+        self._subscriptions.update(former._subscriptions)
+        self._advertisements.update(former._advertisements)
+        self._leaving.update(former._leaving)
+        self._since.update(former._since)
+        self.delivery.restore(former.delivery)
+
     def enter_view(self, view: View) -> Effects:
-        """Goes over to another view: all links start afresh."""
+        """Goes over to another view: all links start afresh, and queues catch up where the thread may have broken."""
         previous, self.view = self.view, view
-        for neighbour, incarnation in (previous.incarnations if previous else {}).items():
-            if view.incarnations.get(neighbour) != incarnation:
-                self._exchange.forget(neighbour)
+        known = previous.incarnations if previous else {}
+        renewed = [key for key, incarnation in view.incarnations.items() if known.get(key) != incarnation]
         position = view.position(self.key)
         self._effects.messages += self._exchange.enter(view.id, position.neighbours)
         self.delivery.begin_view()
@@ -81,22 +116,33 @@ class Node:
         # What was under way in the old view is part of the state that the new one begins with.
         self._began = self._serial
         self._follow(self._router.start(self._subscriptions, self._advertisements))
+        for peer in self._since:
+            self._catch_up_with(peer, view.incarnations if self.key in renewed else renewed)
+        self._ask_again()
+        self._answer_early_questions()
         return self._flush()
 
     def receive(self, sender: bytes, message: NodeMessage) -> Effects:
         """Takes in a message of another super-peer."""
         if isinstance(message, Announced):
             self._effects.messages += self._exchange.hear_announcement(sender, message)
+        elif isinstance(message.content, CatchUpAsked):
+            self._on_asked(sender, message)
+        elif isinstance(message.content, CatchUpAnswered):
+            if message.view == self._exchange.view:
+                self._on_answered(sender, message.content)
         else:
             content = self._exchange.hear(message)
             if content is not None:
                 self._on_content(sender, content)
         return self._flush()
 
-    def subscribe(self, subscription: LocalSubscription, query: Query) -> Effects:
+    def subscribe(self, subscription: LocalSubscription, query: Query, now: float) -> Effects:
         """A local peer asks for a query, in place of what it asked for under this name before."""
+        self._since.setdefault(subscription.peer, now)
         before = self._subscriptions.get(subscription)
         self._subscriptions[subscription] = query
+        self._changed_at[subscription.peer] = self._serial + 1
         removed = [] if before is None else [before]
         token = _SubscriptionChange(subscription, self._note(subscription))
         self._follow(self._running.subscribe(subscription, token, [query], removed))
@@ -124,9 +170,9 @@ class Node:
         self._leaving.add(peer)
         return self._flush()
 
-    def publish(self, peer: LocalPeer, triples: Iterable[Any]) -> tuple[Publication, Effects]:
+    def publish(self, peer: LocalPeer, triples: Iterable[Any], now: float) -> tuple[Publication, Effects]:
         """A local peer publishes. With the effects carried out, it is in the log for good."""
-        publication = self.delivery.publish(peer, tuple(triples))
+        publication = self.delivery.publish(peer, tuple(triples), now)
         return publication, self._flush()
 
     def is_active(self, subscription: LocalSubscription) -> bool:
@@ -179,6 +225,59 @@ class Node:
         for what in begun:
             del self._pending[what]
         return begun
+
+    def _catch_up_with(self, peer: str, origins: Iterable[bytes]) -> None:
+        for origin in origins:
+            if origin != self.key:
+                self._catching_up.setdefault((peer, origin), 0)
+                self.delivery.start_catching_up(peer, origin)
+
+    def _ask_again(self) -> None:
+        """Asks all origins in the view that some queue has to catch up with; answers of former views do not count."""
+        for peer, origin in self._catching_up:
+            if self.view is not None and origin in self.view:
+                self._ask(peer, origin)
+
+    def _ask(self, peer: str, origin: bytes) -> None:
+        self._serial += 1
+        self._catching_up[peer, origin] = self._serial
+        mark = self.delivery.queue(peer).marks.get(origin)
+        question = CatchUpAsked(peer, self._serial, self._asked_for_by(peer), mark, self._since[peer])
+        self._effects.messages.append((origin, InView(self._exchange.view, question)))
+
+    def _asked_for_by(self, peer: str) -> tuple[tuple[str, Query], ...]:
+        return tuple((one.subscription, query) for one, query in self._subscriptions.items() if one.peer == peer)
+
+    def _on_asked(self, sender: bytes, message: InView[CatchUpAsked]) -> None:
+        """Answers in the view of the question only: what is published later in it goes to the asker by itself."""
+        if message.view != self._exchange.view:
+            self._asked_early[sender, message.content.peer] = message
+            return
+        question = message.content
+        missed = []
+        for publication in self.delivery.after(question.mark, question.since):
+            matched = frozenset(name for name, query in question.subscriptions if matches(query, publication.triples))
+            if matched:
+                missed.append(Delivered(publication, matched))
+        answer = CatchUpAnswered(question.peer, question.request, tuple(missed), len(self.delivery.log))
+        self._effects.messages.append((sender, InView(message.view, answer)))
+
+    def _answer_early_questions(self) -> None:
+        """Answers the questions of the view just entered, which others entered before. Those of views to come wait on;
+        those of views that were skipped are asked again by who has not given up, and then replaced."""
+        for (sender, peer), message in list(self._asked_early.items()):
+            if message.view == self._exchange.view:
+                del self._asked_early[sender, peer]
+                self._on_asked(sender, message)
+
+    def _on_answered(self, origin: bytes, answer: CatchUpAnswered) -> None:
+        if self._catching_up.get((answer.peer, origin)) != answer.request:
+            return
+        if self._changed_at.get(answer.peer, 0) > answer.request:
+            self._ask(answer.peer, origin)
+            return
+        del self._catching_up[answer.peer, origin]
+        self._say(self.delivery.catch_up(answer.peer, origin, answer.missed, answer.through))
 
     def _say(self, messages: Iterable[tuple[bytes, LinkMessage]]) -> None:
         for neighbour, content in messages:

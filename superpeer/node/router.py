@@ -236,14 +236,14 @@ class Router:
 
     def _tell(self, difference: Difference[Link, Link]) -> None:
         """Tells links that are whole what changed; the others will be told all of it."""
-        for w in {*difference.elements_added, *difference.elements_removed}:
+        for w in sorted({*difference.elements_added, *difference.elements_removed}):
             if self._elements_to[w].is_whole:
                 added = frozenset(difference.elements_added.get(w, ()))
                 self._send_elements(w, added, frozenset(difference.elements_removed.get(w, ())))
-        for k in {*difference.queries_added, *difference.queries_removed}:
+        for k in sorted({*difference.queries_added, *difference.queries_removed}):
             if self._queries_to[k].is_whole:
-                asked = tuple(difference.queries_added.get(k, {}).values())
-                self._send_queries(k, asked, tuple(sorted(difference.queries_removed.get(k, ()))))
+                asked = [query for _, query in sorted(difference.queries_added.get(k, {}).items())]
+                self._send_queries(k, tuple(asked), tuple(sorted(difference.queries_removed.get(k, ()))))
 
     def _complete(self) -> None:
         """Tells links their whole tables, as far as these are known to be whole."""

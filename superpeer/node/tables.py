@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 from qel import Query, Topics, canonical_id
@@ -111,7 +112,8 @@ class Tables(Generic[InLink, OutLink]):
 
     def subs_out(self, link: OutLink) -> dict[str, Query]:
         """The subscriptions that were asked beyond a link, by their identity."""
-        return {canonical_id(place.query): place.query for place in self._beyond[link].poset.roots}
+        roots = self._beyond[link].poset.roots
+        return dict(sorted(((canonical_id(place.query), place.query) for place in roots), key=itemgetter(0)))
 
     def covering(self, query: Query) -> Iterator[OutLink]:
         """The links beyond which somebody may publish what a query asks for."""
