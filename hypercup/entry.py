@@ -31,7 +31,8 @@ from hypercup.label import Label
 
 MAX_KEY_BYTES = 64
 MAX_ADDRESS_BYTES = 256
-MAX_SIGNATURE_BYTES = 128
+MAX_SIGNATURE_BYTES = 384
+"""A signature may carry the certificate that admits its signer."""
 MAX_CLAIM_BITS = 64
 MAX_CHOSEN_LINKS = 32
 MAX_NUMBER = 2**63 - 1
@@ -167,5 +168,5 @@ def check_limits(entry: Entry) -> None:
     if (entry.status is Status.DEAD) != (entry.verdict is not None):
         raise InvalidEntry("exactly the dead have a verdict")
     verdict = entry.verdict
-    if verdict is not None and max(len(verdict.accuser), len(verdict.signature)) > MAX_SIGNATURE_BYTES:
+    if verdict is not None and (len(verdict.accuser) > MAX_KEY_BYTES or len(verdict.signature) > MAX_SIGNATURE_BYTES):
         raise InvalidEntry("a verdict names a key and a signature")

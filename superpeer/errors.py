@@ -4,7 +4,8 @@
      ├── JavaMissing      (superpeer.catalog.java)
      └── UnreadableFile   (superpeer.rdf.source)
 
-`qel` and `hypercup` stand alone, so their errors have roots of their own, `QelError` and `HypercupError`.
+`qel`, `hypercup` and `auth` stand alone, so their errors have roots of their own: `QelError`, `HypercupError` and
+`AuthError`.
 """
 
 import sys
@@ -13,6 +14,7 @@ ROOTS = (
     ("superpeer.errors", "SuperpeerError"),
     ("qel.errors", "QelError"),
     ("hypercup.errors", "HypercupError"),
+    ("auth.errors", "AuthError"),
 )
 
 

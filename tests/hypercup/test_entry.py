@@ -85,10 +85,10 @@ def test_a_verdict_is_on_one_incarnation() -> None:
         Entry(b"k", claim=Label("0" * 65)),
         Entry(b"k", links=tuple(ChosenLink(bytes([i]), 1) for i in range(33))),
         Entry(b"k", links=(ChosenLink(b"x", -1),)),
-        Entry(b"k", signature=b"s" * 129),
+        Entry(b"k", signature=b"s" * 385),
         Entry(b"k", status=Status.DEAD),
         Entry(b"k", verdict=Verdict(b"x", b"s")),
-        Entry(b"k", status=Status.DEAD, verdict=Verdict(b"x" * 200, b"s")),
+        Entry(b"k", status=Status.DEAD, verdict=Verdict(b"x" * 65, b"s")),
     ],
 )
 def test_limits(entry: Entry) -> None:

@@ -72,6 +72,7 @@ def test_help_imports_nothing_heavy() -> None:
         "from superpeer.errors import SuperpeerError; raise SuperpeerError('Say what to do.')",
         "from qel import QelError; raise QelError('Say what to do.')",
         "from hypercup import HypercupError; raise HypercupError('Say what to do.')",
+        "from auth import AuthError; raise AuthError('Say what to do.')",
     ],
 )
 def test_a_user_error_is_its_sentence(statement: str) -> None:
