@@ -1,4 +1,4 @@
-"""Where `auth` and `hypercup` meet: entries of the backbone that are signed by admitted super-peers, and by nobody else.
+"""Where `auth` and `hypercup` meet: entries of the backbone are signed by admitted super-peers, and by nobody else.
 
 Neither package knows the other, so what they expect of each other is tested here.
 """
