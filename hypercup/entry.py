@@ -2,8 +2,9 @@
 
 An entry is a statement that the member signs itself: its key and address, its *incarnation* (a new one for
 every life of the process, and for every refutation), a *version* that counts the statements within an
-incarnation, whether it is alive or has left, and its choice of a place in the backbone: a claimed label in
-the cube, chosen links in the unstructured backbone. That a member is *dead* it cannot say itself. Another
+incarnation, whether it is alive or has left, its choice of a place in the backbone (a claimed label in the cube,
+chosen links in the unstructured backbone), and an *epoch*, which it raises so that no view comes twice (see `view`).
+That a member is *dead* it cannot say itself. Another
 member says so, in a *verdict* on one incarnation that carries the accuser's key and signature.
 
 Entries of one key are totally ordered, and merging takes the greater:
@@ -13,7 +14,7 @@ Entries of one key are totally ordered, and merging takes the greater:
 3. within a status, the higher version wins;
 4. what is still equal is decided by the bytes, so that a member that contradicts itself divides nobody.
 
-So merging is commutative, associative and idempotent, and entries only grow: nobody returns to an old view.
+So merging is commutative, associative and idempotent, and entries only grow.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ class Entry(msgspec.Struct, frozen=True, dict=True, array_like=True):
     status: Status = Status.ALIVE
     claim: Label | None = None
     links: tuple[ChosenLink, ...] = ()
+    epoch: int = 0
     signature: bytes = b""
     verdict: Verdict | None = None
 
@@ -95,6 +97,7 @@ class Entry(msgspec.Struct, frozen=True, dict=True, array_like=True):
                 self.status is Status.LEFT,
                 None if self.claim is None else (self.claim.bits, self.claim.length),
                 self.links,
+                self.epoch,
             )
         )
 
@@ -155,8 +158,8 @@ def check_limits(entry: Entry) -> None:
         raise InvalidEntry(f"a key has 1 to {MAX_KEY_BYTES} bytes, not {len(entry.key)}")
     if len(entry.address.encode()) > MAX_ADDRESS_BYTES:
         raise InvalidEntry(f"an address has at most {MAX_ADDRESS_BYTES} bytes")
-    if not 0 <= entry.incarnation <= MAX_NUMBER or not 0 <= entry.version <= MAX_NUMBER:
-        raise InvalidEntry(f"incarnation and version are numbers from 0 to {MAX_NUMBER}")
+    if not all(0 <= number <= MAX_NUMBER for number in (entry.incarnation, entry.version, entry.epoch)):
+        raise InvalidEntry(f"incarnation, version and epoch are numbers from 0 to {MAX_NUMBER}")
     if entry.claim is not None and entry.claim.length > MAX_CLAIM_BITS:
         raise InvalidEntry(f"a claimed label has at most {MAX_CLAIM_BITS} bits, not {entry.claim.length}")
     if len(entry.links) > MAX_CHOSEN_LINKS:

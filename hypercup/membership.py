@@ -265,9 +265,13 @@ class Membership(Participant):
         if known.rank > entry.rank and not known.is_alive:
             self._send(message.address, self._entries((known,)))
             return
-        if is_new:
+        if is_new and entry.is_alive:
             self._see(now)
             self._broadcast((entry,))
+        elif is_new:
+            self._raise_epoch(now)
+            self._see(now)
+            self._broadcast((entry, self.entry))
         self._send(message.address, Received(*self._sender(), entry.incarnation, entry.version))
         if entry.is_alive:
             self._hear(entry.key, now)
@@ -275,8 +279,10 @@ class Membership(Participant):
                 self._compare(message.address)
 
     def _on_received(self, message: Received) -> None:
-        stated = (self.entry.incarnation, self.entry.version)
-        if self._farewells is not None and (message.incarnation, message.version) == stated:
+        if self._farewells is None:
+            # Where both knew the same already, there is nothing to compare, and this is the only answer.
+            self._joined = self._joined or len(self.view) > 1
+        elif (message.incarnation, message.version) == (self.entry.incarnation, self.entry.version):
             self._stop(heard=True)
 
     def _on_ask(self, message: Ask, now: float) -> None:
@@ -334,8 +340,13 @@ class Membership(Participant):
                 verdicts.append(self._knowledge.identity.pronounced_dead(entry))
                 self._knowledge.put(verdicts[-1], now)
         if verdicts:
+            self._raise_epoch(now)
             self._see(now)
-            self._broadcast(tuple(verdicts))
+            self._broadcast((*verdicts, self.entry))
+
+    def _raise_epoch(self, now: float) -> None:
+        """Somebody is gone, and the view without it may have been there before: this makes it another one."""
+        self._knowledge.restate(now, epoch=self.entry.epoch + 1)
 
     def _call_the_lost(self) -> None:
         living = {entry.address for entry in self.table.living} if self.contacts else set()

@@ -17,7 +17,10 @@ from hypercup.knowledge import Knowledge
 from hypercup.messages import Announce, AnyMessage, Compare, Entries, Heartbeat, News, Tone
 from hypercup.table import Table
 from hypercup.timing import Timing
-from hypercup.view import Views
+from hypercup.view import View, Views
+
+REMEMBERED_VIEWS = 1024
+"""Messages of views that are longer ago are not under way any more."""
 
 
 class Participant:
@@ -31,6 +34,7 @@ class Participant:
         self._detector = Detector(timing)
         self._differs = Differences()
         self._effects: list[Effect] = []
+        self._past: dict[bytes, None] = {}
         self.view = views.view(table)
         self._digest = table.digest
         self._view_since = now
@@ -51,10 +55,24 @@ class Participant:
             self._digest = self.table.digest
             view = self._views.view(self.table)
             if view.id != self.view.id:
-                self.view = view
-                self._view_since = now
-                self._follow(now)
-                self._effects.append(ViewChanged(view))
+                self._enter(view, now)
+
+    def _enter(self, view: View, now: float) -> None:
+        """Go over to another view; one that this member has been in becomes a new one by its epoch."""
+        returns = view.id in self._past
+        if returns:
+            self._knowledge.restate(now, epoch=self.entry.epoch + 1)
+            self._digest = self.table.digest
+            view = self._views.view(self.table)
+        self._past[self.view.id] = None
+        if len(self._past) > REMEMBERED_VIEWS:
+            del self._past[next(iter(self._past))]
+        self.view = view
+        self._view_since = now
+        self._follow(now)
+        self._effects.append(ViewChanged(view))
+        if returns:
+            self._broadcast((self.entry,))
 
     def _follow(self, now: float) -> None:
         neighbours = self.view.position(self.key).neighbours

@@ -76,7 +76,8 @@ class SimulatedNetwork:
     def crash(self, name: str) -> None:
         """The member is gone, and so is its memory."""
         host = self._running(name)
-        host.member, host.wakeup, host.is_still = None, inf, False
+        self._end(host)
+        host.is_still = False
         host.waiting.clear()
 
     def restart(self, name: str) -> None:
@@ -208,6 +209,12 @@ class SimulatedNetwork:
             happen()
         self.time = end
 
+    def _end(self, host: Host) -> None:
+        """A life ends. How far its incarnation got, by refuting verdicts, is on disk: the next one is higher."""
+        if host.member is not None:
+            host.incarnation = max(host.incarnation, host.member.entry.incarnation)
+        host.member, host.wakeup = None, inf
+
     def _begin(self, host: Host) -> None:
         host.incarnation += 1
         host.member = self._member_class.start(
@@ -253,7 +260,7 @@ class SimulatedNetwork:
                 case ViewChanged():
                     host.views_seen += 1
                 case Stopped():
-                    host.member, host.wakeup = None, inf
+                    self._end(host)
         self._schedule(host)
 
     def _transmit(self, sender: Host, address: str, message: AnyMessage) -> None:

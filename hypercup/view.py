@@ -4,6 +4,11 @@ A link carries routing traffic only while both its ends have announced the same 
 to be the same for any two members that know the same living entries, and different when a member, an
 incarnation or a place differs. It is a digest of exactly these: a claim that confirms the place a member
 already has changes no id, and no traffic stops for it.
+
+And nobody may return to a view, or messages of its first time would be taken for those of its second. Members and
+places do come again: somebody joins and dies, and all is as before. So the id covers the members' *epochs*, too.
+Whoever sees another go (pronounces it dead, or takes its farewell) raises its own epoch with the news; and whoever
+comes to a view that it has been in raises its epoch then.
 """
 
 from __future__ import annotations
@@ -79,5 +84,5 @@ def make_view(kind: Kind, table: Table) -> View:
     for key in sorted(living):
         place = backbone.place(key)
         written = str(place) if isinstance(place, Label) else place
-        hashed.update(msgspec.msgpack.encode((key, living[key].incarnation, written)))
+        hashed.update(msgspec.msgpack.encode((key, living[key].incarnation, living[key].epoch, written)))
     return View(hashed.digest(), {key: entry.incarnation for key, entry in living.items()}, backbone)

@@ -22,7 +22,27 @@ from hypercup import (
     SimulatedNetwork,
     Status,
     UnstructuredKind,
+    ViewChanged,
 )
+from hypercup.effects import Effect
+from hypercup.hosts import Host
+
+
+class Watched(SimulatedNetwork):
+    """Sees to it that nobody ever returns to a view in one life."""
+
+    def _begin(self, host: Host) -> None:
+        super()._begin(host)
+        assert host.member is not None
+        self.been = {**getattr(self, "been", {}), host.name: [host.member.view.id]}
+
+    def _carry_out(self, host: Host, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, ViewChanged):
+                assert effect.view.id not in self.been[host.name], f"{host.name} returns to a view"
+                self.been[host.name].append(effect.view.id)
+        super()._carry_out(host, effects)
+
 
 ROUGH = Faults(max_delay_s=0.25, loss=0.1, duplication=0.1, clock_drift=0.05)
 KINDS: list[Callable[[], Kind]] = [CubeKind, UnstructuredKind]
@@ -87,7 +107,7 @@ def introduce(network: SimulatedNetwork) -> None:
 
 def live(seed: int, kind: Callable[[], Kind], member_class: type[Membership] = Membership, steps: int = 40) -> bool:
     """One history from one seed; whether it ended in one view within the stated time."""
-    network = SimulatedNetwork(seed, kind=kind, faults=ROUGH, member_class=member_class)
+    network = Watched(seed, kind=kind, faults=ROUGH, member_class=member_class)
     random = Random(seed)
     network.join("m0")
     for _ in range(steps):

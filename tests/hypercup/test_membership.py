@@ -415,3 +415,48 @@ def test_thousands_of_entries_are_exchanged_in_messages_of_a_stated_size() -> No
     assert agreed_within(network, 10.0)
     assert sum(sizes) >= 300
     assert max(sizes) <= 50
+
+
+def test_a_view_that_comes_again_is_another_one() -> None:
+    """Somebody joins and dies, and all is as it was before."""
+    network = SimulatedNetwork(1)
+    network.join("ada")
+    network.run(5.0)
+    network.join("ben")
+    network.run(5.0)
+    together = network.member("ada").view.id
+    network.join("eve")
+    network.run(5.0)
+    network.crash("eve")
+    network.run(60.0)
+    assert network.is_agreed()
+    assert set(network.member("ada").view.incarnations) == {network.member(name).key for name in ("ada", "ben")}
+    assert network.member("ada").view.id != together
+
+
+def test_a_new_life_is_higher_than_all_that_the_former_said() -> None:
+    network = SimulatedNetwork(1)
+    for name in ("ada", "ben", "eve"):
+        network.join(name)
+        network.run(5.0)
+    network.stand_still("eve")
+    network.run(60.0)
+    network.go_on("eve")
+    network.run(60.0)
+    refuted = network.member("eve").entry.incarnation
+    assert refuted > 1
+    network.crash("eve")
+    network.restart("eve")
+    assert network.member("eve").entry.incarnation > refuted
+
+
+def test_who_is_answered_has_joined_also_when_there_is_nothing_to_compare() -> None:
+    """Two know each other, and one of them has not been told that it is in: then it never stated its place."""
+    network = SimulatedNetwork(1, kind=UnstructuredKind)
+    network.join("ada")
+    network.join("ben", "ada")
+    network.run(20.0)
+    ada = network.member("ada")
+    ada.contacts, ada._joined = ("ben",), False
+    ada.receive(Received(network.member("ben").key, "ben", ada.entry.incarnation, ada.entry.version), 20.0)
+    assert ada._joined

@@ -33,7 +33,7 @@ from hypercup.messages import MAX_MESSAGE_BYTES
 from hypercup.table import BUCKETS
 
 ENTRY = Entry(
-    b"k", "host:1", 3, 4, Status.DEAD, Label("0110"), (ChosenLink(b"x", 7),), b"signature", Verdict(b"a", b"s")
+    b"k", "host:1", 3, 4, Status.DEAD, Label("0110"), (ChosenLink(b"x", 7),), 5, b"signature", Verdict(b"a", b"s")
 )
 MESSAGES: list[AnyMessage] = [
     Heartbeat(b"k", "host:1", 3, b"d" * 16, Tone.CALL),
