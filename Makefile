@@ -33,8 +33,8 @@ lint: $(READY) ## check style and types only
 	@$(BIN)/python -m ruff format --check
 	@$(BIN)/python -m mypy
 
-soak: $(READY) ## run random histories of the backbone for thousands of seeds
-	@SOAK_SEEDS=$${SOAK_SEEDS:-2000} $(BIN)/python -m pytest -q -n auto --maxprocesses 8 tests/hypercup/test_histories.py
+soak: $(READY) ## run random histories of backbones and networks for thousands of seeds
+	@SOAK_SEEDS=$${SOAK_SEEDS:-2000} $(BIN)/python -m pytest -q -n auto --maxprocesses 8 tests/hypercup/test_histories.py tests/superpeer/sim
 
 bench: $(READY) ## run the benchmarks and print their tables
 	@$(BIN)/python -m benchmarks
