@@ -7,9 +7,12 @@ import sys
 import time
 from pathlib import Path
 
+import pyoxigraph
 from rdflib import Literal, URIRef
 
 import qel
+from superpeer.rdf import read
+from superpeer.sim import Network, Peer
 
 HERE = Path(__file__).parent
 TWO_AUTHORS = HERE / "queries" / "two-authors.qel"
@@ -50,11 +53,54 @@ def main() -> None:
         assert covered is expected
         print(f"    {about:40} {'covers' if covered else 'does not cover'} it")
 
+    say("Eight super-peers in a hypercube. The reader's access point crashes, and comes back, and nothing is lost:")
+    simulate()
+
     say("Mistakes are explained where they were made:")
     run("qel", "check", 'X : t(X, dc:creator, Y) & Y > "Nejdl"', expected=2)
     run("qel", "check", "X : t(X, dc:date, D) & D > 2010 & D < 2004", expected=2)
 
     say(f"All of it was checked on the way, in {time.monotonic() - started:.1f} seconds. Next: docs/qel.md")
+
+
+def simulate() -> None:
+    """Two libraries and a reader on a simulated network."""
+    net = Network(super_peers=8, seed=2004)
+    hannover, crete, reader = net.add_peer(at=0), net.add_peer(at=3), net.add_peer(at=6)
+    hannover.advertise(schemas=["dc:"])
+    crete.advertise(schemas=["dc:"])
+    net.run()
+    asked = net.counters["QueriesChanged"]
+    reader.subscribe(TWO_AUTHORS.read_text(), "two authors")
+    net.run()
+    print(
+        f"    the subscription is in place after {net.counters['QueriesChanged'] - asked} messages between super-peers"
+    )
+    asked = net.counters["QueriesChanged"]
+    reader.subscribe(TWO_AUTHORS.read_text().replace("D = 2004", "D = 2004 & D >= 2004-05"), "since May")
+    net.run()
+    print(f"    a more special one needs {net.counters['QueriesChanged'] - asked}: the first covers it")
+    published = publish_articles(hannover, CATALOGUES[0])
+    net.run()
+    print(f"    Hannover publishes {published} articles, the reader is told of {len(reader.inbox)}")
+    net.crash(6)
+    publish_articles(crete, CATALOGUES[1])
+    net.run()
+    net.restart(6)
+    net.run()
+    print(f"    sp6 crashes, Crete publishes, sp6 is back: the reader is told of {len(reader.inbox)}")
+    assert [sorted(note.subscriptions) for note in reader.inbox] == [["since May", "two authors"]] * 2
+
+
+def publish_articles(peer: Peer, catalogue: Path) -> int:
+    """Publishes each article of a catalogue by itself; how many there were."""
+    found: dict[str, list[pyoxigraph.Triple]] = {}
+    for triple in read(catalogue, print):
+        found.setdefault(str(triple.subject), []).append(triple)
+    articles = [triples for triples in found.values() if any("article" in str(triple.object) for triple in triples)]
+    for triples in articles:
+        peer.publish(triples)
+    return len(articles)
 
 
 def say(text: str) -> None:

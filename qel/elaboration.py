@@ -248,7 +248,7 @@ class _Elaboration:
             elif star and escape[3] == "*":
                 return "*"
             place = place_of(self.text, token)
-            raise QelSyntaxError(escape[0], ('\\", \\\\, \\n, \\r, \\t, \\uXXXX or \\UXXXXXXXX',), place)
+            raise QelSyntaxError(escape[0], ('\\", \\\\, \\n, \\r, \\t, \\u with 4 or \\U with 8 digits',), place)
 
         return _ESCAPE.sub(replace, content) if "\\" in content else content
 
