@@ -19,10 +19,11 @@ access point keeps only its *verifier*, a hash, so that what it writes to disk d
 from __future__ import annotations
 
 import hmac
-from typing import Literal, NoReturn, Self
+from typing import Literal, Self
 
-from auth.errors import InvalidAddress, InvalidIdentifier, SecretNotPicklable, WrongPublicId
+from auth.errors import InvalidAddress, InvalidIdentifier, WrongPublicId
 from auth.identity import Random, draw
+from auth.secret import Secret
 from auth.statements import HASH_BYTES, Domain, digest, number
 from auth.values import PublicKey, Value
 
@@ -54,7 +55,7 @@ class PublicId(Value):
             raise WrongPublicId
 
 
-class PrivateId:
+class PrivateId(Secret):
     """The secret that goes with every message of a peer to its access point, inside the encrypted channel."""
 
     __slots__ = ("_raw",)
@@ -84,15 +85,6 @@ class PrivateId:
 
     def __repr__(self) -> Literal["<PrivateId>"]:
         return "<PrivateId>"
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        return self
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretNotPicklable
 
 
 def make_private_id(key: PublicKey, super_peer: str, peer: str, now: float, random: Random) -> PrivateId:

@@ -9,7 +9,7 @@ never process the same bytes: what is signed is a statement, and X25519 only eve
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn, Self
+from typing import Self
 
 import nacl.exceptions
 from nacl.bindings import crypto_sign_ed25519_pk_to_curve25519
@@ -17,7 +17,8 @@ from nacl.public import PrivateKey as SealingPrivateKey
 from nacl.public import PublicKey as SealingPublicKey
 from nacl.signing import SigningKey, VerifyKey
 
-from auth.errors import BadSignature, InvalidKey, SecretNotPicklable
+from auth.errors import BadSignature, InvalidKey
+from auth.secret import Secret
 from auth.statements import Purpose, statement
 from auth.values import KeyId, PublicKey
 
@@ -27,7 +28,7 @@ SIGNATURE_BYTES = 64
 Random = Callable[[int], bytes]
 
 
-class Identity:
+class Identity(Secret):
     """A key pair. It shows its public half only; the seed leaves through `reveal_seed` alone."""
 
     __slots__ = ("_signing_key", "public")
@@ -56,15 +57,6 @@ class Identity:
 
     def __repr__(self) -> str:
         return f"<Identity {self.public.text}>"
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        return self
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SecretNotPicklable
 
 
 def sign(identity: Identity, purpose: Purpose, *parts: bytes) -> bytes:
