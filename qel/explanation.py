@@ -109,8 +109,7 @@ def _literal_in_words(region: Region) -> Iterator[str]:
     for part in region.parts:
         yield f"containing {write_string(part)}"
     for chain in region.chains:
-        steps = "".join(f' {gap} "{word}"' for word, gap in zip(chain.words[1:], chain.gaps, strict=True))
-        yield f'with the words "{chain.words[0]}"{steps}'
+        yield f"with the words {chain}"
     for likeness in region.likenesses:
         words = " ".join(word for word, count in likeness.counts for _ in range(count))
         yield f'similar to "{words}" by at least {float(likeness.threshold):g}'

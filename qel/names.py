@@ -70,8 +70,13 @@ def write_full_iri(iri: str, prefixes: Mapping[str, str] = PREFIXES) -> str:
     return f"<{written}>"
 
 
+def code_point(character: str) -> str:
+    """A character as the escape that QEL has for any."""
+    code = ord(character)
+    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+
+
 def _escape(character: str) -> str:
     if character > " " and character not in '<>"{}|^`\\' and character.isprintable():
         return character
-    code = ord(character)
-    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+    return code_point(character)

@@ -51,6 +51,10 @@ class Chain:
     def __post_init__(self) -> None:
         assert len(self.words) == len(self.gaps) + 1
 
+    def __str__(self) -> str:
+        steps = "".join(f' {gap} "{word}"' for word, gap in zip(self.words[1:], self.gaps, strict=True))
+        return f'"{self.words[0]}"{steps}'
+
     def folded(self) -> Chain:
         return Chain(tuple(words_of(word)[0] for word in self.words), self.gaps)
 

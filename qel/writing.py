@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
-from qel.names import PREFIXES, write_iri
+from qel.names import PREFIXES, code_point, write_iri
 from qel.syntax import (
     And,
     Atom,
@@ -111,8 +111,7 @@ class _Writer:
             case Like(prefix, suffix):
                 return f'{variable} like "{_write_pattern(prefix)}*{_write_pattern(suffix)}"'
             case Words(chain):
-                steps = "".join(f' {gap} "{word}"' for word, gap in zip(chain.words[1:], chain.gaps, strict=True))
-                return f'{variable} words ("{chain.words[0]}"{steps})'
+                return f"{variable} words ({chain})"
             case Similar(threshold, text):
                 return f"{variable} similar[{_write_decimal(threshold)}] {write_string(text)}"
             case LanguageIs(tag):
@@ -146,7 +145,4 @@ def _write_decimal(number: Decimal) -> str:
 
 
 def _escape(character: str) -> str:
-    if character.isprintable():
-        return character
-    code = ord(character)
-    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+    return character if character.isprintable() else code_point(character)
