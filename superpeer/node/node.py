@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hypercup import View
-from qel import Query, matches
+from qel import Query
+from qel.matching import is_met
+from qel.topics import NO_TOPICS
+from qel.values import describe
 from superpeer.node.advertisements import Element
 from superpeer.node.delivery import (
     Delivered,
@@ -64,14 +67,10 @@ class Effects:
 
 
 @dataclass(frozen=True)
-class _SubscriptionChange:
-    subscription: LocalSubscription
-    serial: int
+class _Change:
+    """What a subscription asks for, or a peer advertises, has changed; later changes have higher serials."""
 
-
-@dataclass(frozen=True)
-class _AdvertisementChange:
-    peer: LocalPeer
+    what: LocalSubscription | LocalPeer
     serial: int
 
 
@@ -144,8 +143,7 @@ class Node:
         self._subscriptions[subscription] = query
         self._changed_at[subscription.peer] = self._serial + 1
         removed = [] if before is None else [before]
-        token = _SubscriptionChange(subscription, self._note(subscription))
-        self._follow(self._running.subscribe(subscription, token, [query], removed))
+        self._follow(self._running.subscribe(subscription, self._note(subscription), [query], removed))
         return self._flush()
 
     def unsubscribe(self, subscription: LocalSubscription) -> Effects:
@@ -161,8 +159,7 @@ class Node:
         before = self._advertisements.get(peer, frozenset())
         self._advertisements[peer] = new
         self._leaving.discard(peer)
-        token = _AdvertisementChange(peer, self._note(peer))
-        self._follow(self._running.advertise(peer, token, new - before, before - new))
+        self._follow(self._running.advertise(peer, self._note(peer), new - before, before - new))
         return self._flush()
 
     def withdraw(self, peer: LocalPeer) -> Effects:
@@ -187,10 +184,10 @@ class Node:
         assert self._router is not None, "a super-peer is always in a view, if only its own"
         return self._router
 
-    def _note(self, what: LocalSubscription | LocalPeer) -> int:
+    def _note(self, what: LocalSubscription | LocalPeer) -> _Change:
         self._serial += 1
         self._pending[what] = self._serial
-        return self._serial
+        return _Change(what, self._serial)
 
     def _on_content(self, sender: bytes, content: LinkMessage) -> None:
         match content:
@@ -206,25 +203,26 @@ class Node:
         self._say(outcome.messages)
         for token in outcome.acknowledged:
             match token:
-                case _SubscriptionChange(subscription, serial):
-                    if self._pending.get(subscription) == serial:
-                        del self._pending[subscription]
-                        self._effects.active.append(subscription)
-                case _AdvertisementChange(peer, serial):
-                    if self._pending.get(peer) == serial:
-                        del self._pending[peer]
-                        self._effects.settled.append(peer)
+                case _Change(what, serial):
+                    if self._pending.get(what) == serial:
+                        self._in_place(what)
                 case Started.SUBSCRIPTIONS:
-                    self._effects.active += self._all_in_place(LocalSubscription)
+                    self._all_in_place(LocalSubscription)
                 case Started.ADVERTISEMENTS:
-                    self._effects.settled += self._all_in_place(LocalPeer)
+                    self._all_in_place(LocalPeer)
 
-    def _all_in_place(self, kind: type[Any]) -> list[Any]:
-        """What was pending when the view began, and is part of the state that is now in place."""
-        begun = [what for what, serial in self._pending.items() if isinstance(what, kind) and serial <= self._began]
-        for what in begun:
-            del self._pending[what]
-        return begun
+    def _in_place(self, what: LocalSubscription | LocalPeer) -> None:
+        del self._pending[what]
+        if isinstance(what, LocalSubscription):
+            self._effects.active.append(what)
+        else:
+            self._effects.settled.append(what)
+
+    def _all_in_place(self, kind: type[LocalSubscription | LocalPeer]) -> None:
+        """What was pending when the view began is part of the state that is now in place."""
+        for what, serial in list(self._pending.items()):
+            if isinstance(what, kind) and serial <= self._began:
+                self._in_place(what)
 
     def _catch_up_with(self, peer: str, origins: Iterable[bytes]) -> None:
         for origin in origins:
@@ -256,7 +254,8 @@ class Node:
         question = message.content
         missed = []
         for publication in self.delivery.after(question.mark, question.since):
-            matched = frozenset(name for name, query in question.subscriptions if matches(query, publication.triples))
+            (description,) = describe(publication.triples)
+            matched = frozenset(n for n, query in question.subscriptions if is_met(query, description, NO_TOPICS))
             if matched:
                 missed.append(Delivered(publication, matched))
         answer = CatchUpAnswered(question.peer, question.request, tuple(missed), len(self.delivery.log))

@@ -81,7 +81,6 @@ class Outcome:
 
     messages: list[tuple[bytes, RoutingMessage]] = field(default_factory=list)
     acknowledged: list[Hashable] = field(default_factory=list)
-    settled: bool = False
 
 
 class _Waiting:
@@ -138,7 +137,6 @@ class Router:
         self, in_links: Iterable[Link], out_links: Iterable[Link], relays: Callable[[Link, Link], bool]
     ) -> None:
         self.tables: Tables[Link, Link] = Tables(in_links, out_links, relays)
-        self._relays = relays
         self._elements_to = {w: _Sending() for w in self.tables.in_links}
         self._queries_to = {k: _Sending() for k in self.tables.out_links}
         self._elements_from = dict.fromkeys(self.tables.out_links, 0)
@@ -146,7 +144,6 @@ class Router:
         self._asked: dict[Link, dict[str, Query]] = {w: {} for w in self.tables.in_links}
         self._unasked: dict[Link, list[_Waiting]] = {k: [] for k in self.tables.out_links}
         self._outcome = Outcome()
-        self._was_settled = False
 
     @property
     def is_settled(self) -> bool:
@@ -206,7 +203,7 @@ class Router:
         if not self._queries_to[k].is_whole:
             waiting.open += 1
             self._unasked[k].append(waiting)
-        self._await_inward([w for w in self.tables.in_links if self._relays(w, k)], waiting)
+        self._await_inward(self.tables.relaying[k], waiting)
 
     def _on_queries(self, w: Link, message: QueriesChanged) -> None:
         assert message.number == self._queries_from[w] + 1, "links are first in, first out, and lossless"
@@ -217,7 +214,7 @@ class Router:
         self._tell(self.tables.update_subscriptions(w, message.added, removed))
         answer = QueriesAcknowledged(w.dimension, message.number)
         waiting = _Waiting(lambda: self._outcome.messages.append((w.neighbour, answer)))
-        self._await_outward([k for k in self.tables.out_links if self._relays(w, k)], waiting)
+        self._await_outward(self.tables.relayed[w], waiting)
 
     def _report(self, token: Hashable) -> _Waiting:
         return _Waiting(lambda: self._outcome.acknowledged.append(token))
@@ -248,15 +245,13 @@ class Router:
     def _complete(self) -> None:
         """Tells links their whole tables, as far as these are known to be whole."""
         for w, sending in self._elements_to.items():
-            needed = [k for k in self.tables.out_links if self._relays(w, k)]
-            if not sending.is_whole and self._is_whole(self._elements_from, needed):
+            if not sending.is_whole and self._is_whole(self._elements_from, self.tables.relayed[w]):
                 self._send_elements(w, frozenset(self.tables.adverts_out(w)))
         for k, asking in self._queries_to.items():
-            asked = [w for w in self.tables.in_links if self._relays(w, k)]
             if (
                 not asking.is_whole
                 and self._is_whole(self._elements_from, [k])
-                and self._is_whole(self._queries_from, asked)
+                and self._is_whole(self._queries_from, self.tables.relaying[k])
             ):
                 self._send_queries(k, tuple(self.tables.subs_out(k).values()))
                 for waiting in self._unasked.pop(k):
@@ -281,6 +276,4 @@ class Router:
     def _finish(self) -> Outcome:
         self._complete()
         outcome, self._outcome = self._outcome, Outcome()
-        if self.is_settled and not self._was_settled:
-            self._was_settled = outcome.settled = True
         return outcome

@@ -101,8 +101,8 @@ class Tables(Generic[InLink, OutLink]):
         self._adverts_out: dict[InLink, AdvertisementIndex[LocalPeer | OutLink]] = {
             w: AdvertisementIndex() for w in self.in_links
         }
-        self._relayed = {w: tuple(k for k in self.out_links if relays(w, k)) for w in self.in_links}
-        self._relaying = {k: tuple(w for w in self.in_links if relays(w, k)) for k in self.out_links}
+        self.relayed = {w: tuple(k for k in self.out_links if relays(w, k)) for w in self.in_links}
+        self.relaying = {k: tuple(w for w in self.in_links if relays(w, k)) for k in self.out_links}
 
     def adverts_in(self, link: OutLink) -> Collection[Element]:
         return self._beyond[link].adverts
@@ -125,7 +125,7 @@ class Tables(Generic[InLink, OutLink]):
         """Somebody asks for queries, and for others no longer. Taken together, so that only what differs in the end is
         told: what replaces a query comes before it goes."""
         difference: Difference[InLink, OutLink] = Difference()
-        ways_out = self.out_links if isinstance(source, LocalSubscription) else self._relayed[source]
+        ways_out = self.out_links if isinstance(source, LocalSubscription) else self.relayed[source]
         for query in added:
             self.poset.insert(query, source)
             for k in ways_out:
@@ -149,7 +149,7 @@ class Tables(Generic[InLink, OutLink]):
         else:
             for change in self._beyond[supporter].advertise(changes):
                 difference.note_roots(supporter, change)
-            ways_in = self._relaying[supporter]
+            ways_in = self.relaying[supporter]
         for w in ways_in:
             for element, is_added in changes:
                 if _change(self._adverts_out[w], element, supporter, is_added):
@@ -167,7 +167,7 @@ class Tables(Generic[InLink, OutLink]):
             for source in place.sources:
                 if isinstance(source, LocalSubscription):
                     local.add(source)
-                elif arrived is None or arrived in self._relayed[source]:
+                elif arrived is None or arrived in self.relayed[source]:
                     links.add(source)
         return local, links
 
