@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import qel
+from qel.values import describe
 from superpeer.node.advertisements import elements_of
 from superpeer.node.tables import LocalPeer, LocalSubscription
 from superpeer.sim.errors import SimulationError
@@ -83,6 +84,9 @@ class Peer:
         """Publishes what is said of one subject; the id of the publication."""
         self._require_connection()
         published = tuple(triples)
+        subjects = len(describe(published))
+        if subjects != 1:
+            raise SimulationError(f"a publication speaks of one subject, this of {subjects}; publish each by itself")
         missing = sorted({name for name, _ in qel.nonconforming(self._advertisement, published)})
         if missing:
             raise SimulationError(f"{self.name} did not advertise {', '.join(missing)}; advertise it before publishing")

@@ -238,6 +238,9 @@ def test_a_publication_has_to_conform() -> None:
     library.advertise(properties=["dc:creator"])
     with pytest.raises(SimulationError, match=r"did not advertise http://purl.org/dc/elements/1.1/date; advertise it"):
         library.publish(paper(1, "a"))
+    for triples in ([], [*paper(1, "a"), *paper(2, "b")]):
+        with pytest.raises(SimulationError, match="speaks of one subject"):
+            library.publish(triples)
     with pytest.raises(SimulationError, match="name"):
         library.publish([(URIRef("http://example.org/r"), FOAF.name, Literal("x"))])
 
