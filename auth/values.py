@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from base64 import b32decode, b32encode
 from binascii import Error as Base32Error
+from functools import lru_cache
 from typing import ClassVar, NoReturn, Self
 
 from auth.errors import InvalidIdentifier, InvalidKey, InvalidValue
@@ -58,11 +59,11 @@ class Value:
 
     @property
     def text(self) -> str:
-        return self.PREFIX + b32encode(self.raw + self._check(self.raw)).decode().lower()
+        return _written(self.PREFIX, self.raw, self.CHECK_SIZE)
 
     @classmethod
     def _check(cls, raw: bytes) -> bytes:
-        return digest(Domain.TEXT_CHECK, cls.PREFIX.encode(), raw, size=cls.CHECK_SIZE)
+        return _checksum(cls.PREFIX, raw, cls.CHECK_SIZE)
 
     def __str__(self) -> str:
         return self.text
@@ -84,6 +85,16 @@ class Value:
 
     def __reduce__(self) -> tuple[type[Self], tuple[bytes]]:
         return type(self), (self.raw,)
+
+
+@lru_cache(maxsize=65_536)
+def _written(prefix: str, raw: bytes, check_size: int) -> str:
+    """The text form. Remembered, because those who serve many peers call them by it again and again."""
+    return prefix + b32encode(raw + _checksum(prefix, raw, check_size)).decode().lower()
+
+
+def _checksum(prefix: str, raw: bytes, size: int) -> bytes:
+    return digest(Domain.TEXT_CHECK, prefix.encode(), raw, size=size)
 
 
 class KeyId(Value):

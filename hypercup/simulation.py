@@ -18,7 +18,7 @@ from random import Random
 
 from hypercup.backbone import CubeKind, Kind
 from hypercup.effects import Effect, Send, Stopped, ViewChanged
-from hypercup.entry import Entry
+from hypercup.entry import Entry, Identity
 from hypercup.errors import HypercupError, UnknownMember
 from hypercup.hosts import CALM, Faults, Host, simulated_identity
 from hypercup.membership import Membership
@@ -42,6 +42,7 @@ class SimulatedNetwork:
         timing: Timing | None = None,
         faults: Faults = CALM,
         member_class: type[Membership] = Membership,
+        identity_of: Callable[[str], Identity] = simulated_identity,
     ) -> None:
         self.random = Random(seed)
         self.timing = timing or Timing()
@@ -51,6 +52,7 @@ class SimulatedNetwork:
         self.messages: Counter[str] = Counter()
         self.views = Views(kind())
         self._member_class = member_class
+        self._identity_of = identity_of
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._sequence = 0
         self._sides: dict[str, int] = {}
@@ -293,7 +295,7 @@ class SimulatedNetwork:
     def _host(self, name: str) -> Host:
         drift = self.faults.clock_drift
         rate, offset = self.random.uniform(1 - drift, 1 + drift), self.random.uniform(0, 1000)
-        host = Host(name, simulated_identity(name), rate, offset)
+        host = Host(name, self._identity_of(name), rate, offset)
         self.hosts[name] = host
         return host
 

@@ -32,7 +32,7 @@ from qel.normal import Disjunct
 from qel.regions import ANY, Region, integers
 from qel.syntax import Query, UriIs, tests_of
 from qel.topics import NO_TOPICS
-from qel.values import Kind, Value, datatype_of, describe, value_of
+from qel.values import Description, Kind, Value, datatype_of, describe, value_of
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -177,10 +177,16 @@ def conforms(advertisement: Levels, triples: Iterable[Any]) -> bool:
 def nonconforming(advertisement: Levels, triples: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """The property and the object of each triple that no level admits."""
     for description in describe(triples):
-        for name, found in description.values.items():
-            for value in found:
-                if not _admits_value(advertisement, name, value):
-                    yield name, value.term
+        for name, value in unadmitted(advertisement, description):
+            yield name, value.term
+
+
+def unadmitted(advertisement: Levels, description: Description) -> Iterator[tuple[str, Value]]:
+    """The same for what is said of one subject."""
+    for name, found in description.values.items():
+        for value in found:
+            if not _admits_value(advertisement, name, value):
+                yield name, value
 
 
 def _possible(query: Query) -> bool:

@@ -29,9 +29,10 @@ class Topics:
                 self._broader.setdefault(description.subject.text, []).extend(parents)
 
     def within(self, topic: str, ancestor: str) -> bool:
-        return topic == ancestor or ancestor in self._ancestors(topic)
+        return topic == ancestor or ancestor in self.ancestors(topic)
 
-    def _ancestors(self, topic: str) -> frozenset[str]:
+    def ancestors(self, topic: str) -> frozenset[str]:
+        """Everything that is broader than a topic, over any number of steps."""
         if topic not in self._broader:
             return frozenset()
         known = self._above.get(topic)

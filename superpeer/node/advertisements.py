@@ -11,13 +11,15 @@ Which subscriptions an index covers is `qel.covers`. A change of one element can
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 import qel
 from qel import Advertisement, Query, namespace
-from qel.advertisements import AdvertisedValue
+from qel.advertisements import AdvertisedValue, Range, Uri
 from qel.names import RDF_TYPE
 from qel.values import Kind
 
@@ -72,6 +74,22 @@ def advertisement_of(elements: Iterable[Element]) -> Advertisement:
     return Advertisement(schemas, properties, values)
 
 
+def written(element: Element) -> bytes:
+    """An element as bytes, the same on every machine, and different for different elements."""
+    match element:
+        case SchemaElement(schema):
+            data: list[object] = ["schema", schema]
+        case PropertyElement(name):
+            data = ["property", name]
+        case ValueElement(name, Uri(uri)):
+            data = ["uri", name, uri]
+        case ValueElement(name, Range(low, high)):
+            data = ["range", name, low, high]
+        case ValueElement(name, text):
+            data = ["text", name, text]
+    return json.dumps(data).encode()
+
+
 def mentioned_by(element: Element) -> tuple[str, ...]:
     """The keys under which subscriptions are found that an element can matter to."""
     match element:
@@ -83,6 +101,7 @@ def mentioned_by(element: Element) -> tuple[str, ...]:
             return (name,)
 
 
+@lru_cache(maxsize=1 << 14)
 def mentions(query: Query) -> frozenset[str]:
     """The keys of all elements that can decide whether the query is covered."""
     found = {pattern.property for pattern in query.triples} | qel.properties(query)

@@ -7,65 +7,57 @@ only. What the log has that is not acknowledged is sent again, in order, in the 
 dies with notifications in hand loses none.
 
 Every queue has a *mark* for each origin: how far into its log it got. Order holds across views, since what is sent
-again is sent in order, so a mark is one number and what is not above it is a duplicate.
+again is sent in order, so a mark is one place and what is not above it is a duplicate.
 
 *Catching up.* The thread between an origin and a queue breaks when one super-peer was out of the other's view: the
-origin did without its acknowledgement. Then the queue asks the origin for what matches above its mark, and holds back
-newer publications of that origin until the answer is in. The answer tells how far the log reached, which is the new
-mark. A queue that has no mark for the origin yet asks for what was published since its first subscription.
+origin did without its acknowledgement. Then the queue asks the origin for what matches above its mark (see
+`catching_up`), and what comes from that origin meanwhile is held back here until the answer is in.
 
-Whoever drives this makes what was stored durable before anything that was sent in the same step, or later, leaves.
+Records are durable before anything that was sent in the same step, or later, leaves.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from operator import attrgetter
 
 from hypercup import Link
-from qel.values import describe
-from superpeer.node.tables import LocalPeer, LocalSubscription, Tables
+from superpeer.node.forms import Form
+from superpeer.node.publications import Draft, Place, Publication
+from superpeer.node.records import Acknowledged, Enqueued, Published
+from superpeer.node.requests import PublicationAcknowledged
+from superpeer.node.tables import LocalPeer, Tables
+from superpeer.node.traces import Step, Traces
+from superpeer.node.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """What a peer published, at its place in the log of its access point."""
-
-    origin: bytes
-    number: int
-    publisher: LocalPeer
-    published_at: float
-    triples: tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Notified:
+class Notified(Form, frozen=True, tag="notified"):
     """Over an in-link: a publication that somebody there asked for."""
 
     dimension: int
     publication: Publication
 
 
-@dataclass(frozen=True, slots=True)
-class NotifiedAcknowledged:
+class NotifiedAcknowledged(Form, frozen=True, tag="notified acknowledged"):
     """Over an out-link: the publication is in all queues that it has to be in, here and beyond."""
 
     dimension: int
     origin: bytes
-    number: int
+    place: Place
 
 
 DeliveryMessage = Notified | NotifiedAcknowledged
+Messages = list[tuple[bytes, DeliveryMessage]]
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
-    """A publication in a peer's queue, with the subscriptions that it matched."""
+class Matched:
+    """A publication, and which subscriptions of one peer it matches."""
 
     publication: Publication
-    subscriptions: frozenset[str]
+    subscriptions: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -77,141 +69,121 @@ class _InHand:
     missing: set[Link | str]
 
 
-@dataclass
-class Queue:
-    """What waits for one peer, and the mark for each origin."""
-
-    entries: list[Delivered] = field(default_factory=list)
-    marks: dict[bytes, int] = field(default_factory=dict)
-    held: dict[bytes, list[Delivered]] = field(default_factory=dict)
-    """For each origin that the queue is catching up with, what has to wait."""
-
-    def append(self, delivered: Delivered) -> None:
-        publication = delivered.publication
-        if publication.number > self.marks.get(publication.origin, 0):
-            self.marks[publication.origin] = publication.number
-            self.entries.append(delivered)
-
-
 class Delivery:
-    """The log, the queues and the publications in hand of one super-peer."""
+    """The publications in hand of one super-peer, between its log and its queues."""
 
-    def __init__(self, key: bytes) -> None:
-        self.key = key
-        self.log: list[Publication] = []
-        self.queues: dict[str, Queue] = {}
-        self._unacknowledged: dict[int, Publication] = {}
+    def __init__(self, workspace: Workspace) -> None:
+        self.traces = Traces()
+        self._workspace = workspace
+        self._state = workspace.state
         self._to_send: deque[Publication] = deque()
-        self._held: deque[tuple[Publication, Link]] = deque()
-        self._in_hand: dict[tuple[bytes, int], _InHand] = {}
+        self._arrived: deque[tuple[Publication, Link]] = deque()
+        self._in_hand: dict[tuple[bytes, Place], _InHand] = {}
+        self._held: dict[tuple[str, bytes], list[Matched]] = {}
+        """For each peer and origin that its queue is catching up with, what has to wait."""
 
-    @property
-    def unacknowledged(self) -> list[Publication]:
-        """What of the log the network has not acknowledged, in order."""
-        return list(self._unacknowledged.values())
-
-    def restore(self, former: Delivery) -> None:
-        """Takes over what a former life had on disk."""
-        self.log = list(former.log)
-        self._unacknowledged = dict(former._unacknowledged)
-        self.queues = {peer: Queue(list(queue.entries), dict(queue.marks)) for peer, queue in former.queues.items()}
-
-    def publish(self, publisher: LocalPeer, triples: tuple[Any, ...], now: float) -> Publication:
+    def publish(self, draft: Draft) -> Publication:
         """Appends to the log. It is sent when its turn has come."""
-        publication = Publication(self.key, len(self.log) + 1, publisher, now, triples)
-        self.log.append(publication)
-        self._unacknowledged[publication.number] = publication
+        generation, last = self._state.log.end
+        publication = Publication(self._workspace.key, (generation, last + 1), self._workspace.now, draft)
+        self._workspace.keep(Published(publication))
         self._to_send.append(publication)
         return publication
 
     def begin_view(self) -> None:
         """What was in hand is forgotten; what of the log is not acknowledged will be sent again."""
         self._in_hand.clear()
-        self._held.clear()
-        for queue in self.queues.values():
-            for held in queue.held.values():
-                held.clear()
-        self._to_send = deque(self._unacknowledged.values())
+        self._arrived.clear()
+        for held in self._held.values():
+            held.clear()
+        self._to_send = deque(self._state.log.unacknowledged.values())
 
-    def proceed(
-        self, tables: Tables[Link, Link], may_leave: Callable[[LocalPeer], bool]
-    ) -> list[tuple[bytes, DeliveryMessage]]:
-        """In a settled super-peer: passes on what was held back, and sends from the log what may leave."""
-        messages: list[tuple[bytes, DeliveryMessage]] = []
-        while self._held:
-            publication, came_from = self._held.popleft()
+    def proceed(self, tables: Tables[Link, Link], may_leave: Callable[[LocalPeer], bool]) -> Messages:
+        """In a settled super-peer: passes on what has arrived, and sends from the log what may leave."""
+        messages: Messages = []
+        while self._arrived:
+            publication, came_from = self._arrived.popleft()
             messages += self._pass_on(publication, came_from, tables)
-        while self._to_send and may_leave(self._to_send[0].publisher):
+        while self._to_send and may_leave(publisher_of(self._to_send[0])):
             messages += self._pass_on(self._to_send.popleft(), None, tables)
         return messages
 
-    def hold(self, neighbour: bytes, message: Notified) -> None:
+    def arrive(self, neighbour: bytes, message: Notified) -> None:
         """Takes in a notification; `proceed` passes it on."""
-        self._held.append((message.publication, Link(neighbour, message.dimension)))
+        self._arrived.append((message.publication, Link(neighbour, message.dimension)))
 
-    def acknowledged(self, neighbour: bytes, message: NotifiedAcknowledged) -> list[tuple[bytes, DeliveryMessage]]:
+    def acknowledged(self, neighbour: bytes, message: NotifiedAcknowledged) -> Messages:
         """A neighbour has done its part."""
-        return self._settle(message.origin, message.number, Link(neighbour, message.dimension))
+        return self._settle(message.origin, message.place, Link(neighbour, message.dimension))
 
-    def start_catching_up(self, peer: str, origin: bytes) -> None:
+    def hold(self, peer: str, origin: bytes) -> None:
         """From now on, what comes from an origin waits until the queue has caught up with it."""
-        self.queue(peer).held.setdefault(origin, [])
+        self._held.setdefault((peer, origin), [])
 
-    def catch_up(
-        self, peer: str, origin: bytes, missed: Iterable[Delivered], through: int
-    ) -> list[tuple[bytes, DeliveryMessage]]:
-        """The answer of an origin, whose log reached so far: it goes in front of what waited."""
-        queue = self.queue(peer)
-        for delivered in missed:
-            queue.append(delivered)
-        queue.marks[origin] = max(through, queue.marks.get(origin, 0))
-        messages: list[tuple[bytes, DeliveryMessage]] = []
-        for delivered in queue.held.pop(origin):
-            queue.append(delivered)
-            messages += self._settle(origin, delivered.publication.number, peer)
+    def let_go(self, peer: str, origin: bytes) -> Messages:
+        """The queue has caught up: what waited comes after."""
+        messages: Messages = []
+        for matched in self._held.pop((peer, origin), ()):
+            self.enqueue(matched.publication, [(peer, matched.subscriptions)])
+            messages += self._settle(origin, matched.publication.place, peer)
         return messages
 
-    def after(self, mark: int | None, since: float) -> list[Publication]:
-        """What the log has above a mark; where there is none, what was published since a time."""
-        if mark is not None:
-            return self.log[mark:]
-        return [publication for publication in self.log if publication.published_at >= since]
-
-    def queue(self, peer: str) -> Queue:
-        return self.queues.setdefault(peer, Queue())
-
-    def _pass_on(
-        self, publication: Publication, came_from: Link | None, tables: Tables[Link, Link]
-    ) -> list[tuple[bytes, DeliveryMessage]]:
-        (description,) = describe(publication.triples)
-        local, links = tables.recipients(description, came_from)
-        by_peer: dict[str, set[LocalSubscription]] = {}
-        for subscription in local:
-            by_peer.setdefault(subscription.peer, set()).add(subscription)
-        missing: set[Link | str] = set(links)
-        for peer, matched in by_peer.items():
-            queue = self.queue(peer)
-            delivered = Delivered(publication, frozenset(subscription.subscription for subscription in matched))
-            if publication.origin in queue.held:
-                queue.held[publication.origin].append(delivered)
-                missing.add(peer)
-            else:
-                queue.append(delivered)
-        self._in_hand[publication.origin, publication.number] = _InHand(came_from, missing)
-        messages: list[tuple[bytes, DeliveryMessage]] = [
-            (link.neighbour, Notified(link.dimension, publication)) for link in sorted(links)
+    def release(self, peer: str) -> Messages:
+        """A peer is no longer here. What was held back for it goes elsewhere, from the mark on that its queue has."""
+        held = [origin for who, origin in self._held if who == peer]
+        return [
+            message
+            for origin in held
+            for matched in self._held.pop((peer, origin))
+            for message in self._settle(origin, matched.publication.place, peer)
         ]
-        return messages if missing else self._finish(publication.origin, publication.number)
 
-    def _settle(self, origin: bytes, number: int, done: Link | str) -> list[tuple[bytes, DeliveryMessage]]:
+    def enqueue(self, publication: Publication, recipients: Iterable[tuple[str, tuple[str, ...]]]) -> None:
+        """Puts a publication into the queues that do not have it yet, of peers that are still here."""
+        peers = self._state.peers
+        new = tuple(one for one in recipients if one[0] in peers and peers[one[0]].queue.is_new(publication))
+        if new:
+            self._workspace.keep(Enqueued(publication, new, self._workspace.now))
+
+    def _pass_on(self, publication: Publication, came_from: Link | None, tables: Tables[Link, Link]) -> Messages:
+        local, links = tables.recipients(publication.description, came_from)
+        by_peer: dict[str, list[str]] = {}
+        for subscription in sorted(local, key=attrgetter("peer", "subscription")):
+            by_peer.setdefault(subscription.peer, []).append(subscription.subscription)
+        missing: set[Link | str] = set(links)
+        ready = []
+        for peer, names in by_peer.items():
+            held = self._held.get((peer, publication.origin))
+            if held is None:
+                ready.append((peer, tuple(names)))
+            else:
+                held.append(Matched(publication, tuple(names)))
+                missing.add(peer)
+        self.enqueue(publication, ready)
+        held_back = tuple(peer for peer in by_peer if peer in missing)
+        step = Step(self._workspace.now, came_from, tuple(sorted(links)), tuple(by_peer), held_back)
+        self.traces.note(publication, step)
+        self._in_hand[publication.origin, publication.place] = _InHand(came_from, missing)
+        messages: Messages = [(link.neighbour, Notified(link.dimension, publication)) for link in sorted(links)]
+        return messages if missing else self._finish(publication.origin, publication.place)
+
+    def _settle(self, origin: bytes, place: Place, done: Link | str) -> Messages:
         """One of those that a publication was passed on to has done its part."""
-        in_hand = self._in_hand[origin, number]
+        in_hand = self._in_hand[origin, place]
         in_hand.missing.remove(done)
-        return [] if in_hand.missing else self._finish(origin, number)
+        return [] if in_hand.missing else self._finish(origin, place)
 
-    def _finish(self, origin: bytes, number: int) -> list[tuple[bytes, DeliveryMessage]]:
-        came_from = self._in_hand.pop((origin, number)).came_from
+    def _finish(self, origin: bytes, place: Place) -> Messages:
+        came_from = self._in_hand.pop((origin, place)).came_from
         if came_from is None:
-            del self._unacknowledged[number]
+            publication = self._state.log.unacknowledged[place[1]]
+            self._workspace.keep(Acknowledged(place[1]))
+            acknowledged = PublicationAcknowledged(publication.draft.serial)
+            self._workspace.tell(publication.publisher, acknowledged)
             return []
-        return [(came_from.neighbour, NotifiedAcknowledged(came_from.dimension, origin, number))]
+        return [(came_from.neighbour, NotifiedAcknowledged(came_from.dimension, origin, place))]
+
+
+def publisher_of(publication: Publication) -> LocalPeer:
+    """Whose advertisements a publication rests on, at its origin."""
+    return LocalPeer(publication.publisher)

@@ -5,21 +5,33 @@ it came from. A place lies below every more general one; only neighbours are lin
 roots are the places that nothing covers. A notification that a place does not match is matched by nothing below
 it, which is why matching starts at the roots and descends only where it succeeds.
 
+Places are found by features (see `features.py`), so that a query is compared with those that it has something in
+common with, and not with all roots.
+
 The order is the one `qel.subsumes` decides. It is sound, and where it is not exact it is still reflexive and
 transitive; places that cover each other are one place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Collection, Hashable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from qel import Query, Topics, canonical_id, subsumes
+import qel
+from qel import Query, Topics, canonical_id
 from qel.matching import is_met
 from qel.topics import NO_TOPICS
 from qel.values import Description
+from superpeer.node.features import IMPOSSIBLE, features_in, features_of
 
 Source = TypeVar("Source", bound=Hashable)
+
+
+@lru_cache(maxsize=1 << 17)
+def subsumes(general: Query, special: Query) -> bool:
+    """As `qel.subsumes`. The same pairs meet again in the poset of every link, and in each at every change."""
+    return qel.subsumes(general, special)
 
 
 class Change(NamedTuple):
@@ -32,11 +44,13 @@ class Change(NamedTuple):
 class Place(Generic[Source]):
     """One meaning in the poset, with the query that stands for it and where it was asked for."""
 
-    __slots__ = ("children", "ids", "parents", "query", "sources")
+    __slots__ = ("children", "features", "ids", "keys", "parents", "query", "sources")
 
     def __init__(self, query: Query) -> None:
         self.query = query
         self.ids = {canonical_id(query)}
+        self.features = features_of(query)
+        self.keys: tuple[int, ...] = ()
         self.sources: set[Source] = set()
         self.parents: set[Place[Source]] = set()
         self.children: set[Place[Source]] = set()
@@ -51,6 +65,8 @@ class Poset(Generic[Source]):
     def __init__(self) -> None:
         self._by_id: dict[str, Place[Source]] = {}
         self._roots: dict[Place[Source], None] = {}
+        self._by_key: dict[int, set[Place[Source]]] = {}
+        self._by_offer: dict[int, set[Place[Source]]] = {}
         self._size = 0
 
     def __len__(self) -> int:
@@ -104,24 +120,32 @@ class Poset(Generic[Source]):
 
     def match(self, description: Description, topics: Topics = NO_TOPICS) -> Iterator[Place[Source]]:
         """The places that what is said of one subject matches."""
-        seen: set[Place[Source]] = set(self._roots)
-        pending = list(self._roots)
+        candidates = _found(self._by_key, features_in(description))
+        pending = [place for place in candidates if not place.parents]
+        seen = set(pending)
         while pending:
             place = pending.pop()
             if is_met(place.query, description, topics):
                 yield place
-                fresh = place.children - seen
+                fresh = (place.children & candidates) - seen
                 seen |= fresh
                 pending.extend(fresh)
 
+    def _take_over(self, former: Poset[Source]) -> None:
+        """Goes on with the places and links of another poset, which is not used any more."""
+        self._by_id, self._roots, self._size = former._by_id, former._roots, former._size
+        for place in former:
+            self._index(place)
+
     def _smallest_above(self, query: Query) -> set[Place[Source]]:
         """The places that cover a query and have none below them that does."""
+        candidates = self._requiring(query)
         smallest: set[Place[Source]] = set()
-        pending = [root for root in self._roots if subsumes(root.query, query)]
+        pending = [place for place in candidates if not place.parents and subsumes(place.query, query)]
         seen = set(pending)
         while pending:
             place = pending.pop()
-            closer = [child for child in place.children if child in seen or subsumes(child.query, query)]
+            closer = [child for child in place.children & candidates if child in seen or subsumes(child.query, query)]
             if not closer:
                 smallest.add(place)
             for child in closer:
@@ -130,25 +154,13 @@ class Poset(Generic[Source]):
                     pending.append(child)
         return smallest
 
-    def _largest_below(self, query: Query, parents: set[Place[Source]]) -> list[Place[Source]]:
-        """The places that a query covers and that have none above them that it covers. They lie below all its
-        parents, so it is enough to look below one."""
-        pending = list(min([parent.children for parent in parents], key=len) if parents else self._roots)
-        covered: list[Place[Source]] = []
-        seen = set(pending)
-        while pending:
-            place = pending.pop()
-            if subsumes(query, place.query):
-                covered.append(place)
-                continue
-            fresh = place.children - seen
-            seen |= fresh
-            pending.extend(fresh)
-        return [
-            place
-            for place in covered
-            if not any(other is not place and subsumes(other.query, place.query) for other in covered)
-        ]
+    def _largest_below(self, query: Query, parents: set[Place[Source]]) -> list[Place[Source]]:  # noqa: ARG002
+        """The places that a query covers and that have none above them that it covers."""
+        covered: set[Place[Source]] = set()
+        for place in self._offering(query):
+            if not place.parents.isdisjoint(covered) or subsumes(query, place.query):
+                covered.add(place)
+        return [place for place in covered if place.parents.isdisjoint(covered)]
 
     def _link(self, place: Place[Source], parents: set[Place[Source]], children: list[Place[Source]]) -> Change:
         hidden = []
@@ -164,6 +176,7 @@ class Poset(Generic[Source]):
         for parent in parents:
             parent.children.add(place)
             place.parents.add(parent)
+        self._index(place)
         if parents:
             return Change()
         self._roots[place] = None
@@ -173,15 +186,15 @@ class Poset(Generic[Source]):
         for identity in place.ids:
             del self._by_id[identity]
         self._size -= 1
+        self._unindex(place)
         for parent in place.parents:
             parent.children.remove(place)
         uncovered = []
         for child in place.children:
             child.parents.remove(place)
-            for parent in place.parents:
-                if not any(subsumes(other.query, child.query) for other in parent.children):
-                    parent.children.add(child)
-                    child.parents.add(parent)
+            for parent in place.parents - above(child):
+                parent.children.add(child)
+                child.parents.add(parent)
             if not child.parents:
                 self._roots[child] = None
                 uncovered.append(child.query)
@@ -189,3 +202,62 @@ class Poset(Generic[Source]):
             return Change()
         del self._roots[place]
         return Change(tuple(uncovered), (place.query,))
+
+    def _requiring(self, query: Query) -> set[Place[Source]]:
+        """The places that may cover a query: each of its disjuncts offers what one of theirs requires."""
+        first, *others = features_of(query).offered
+        if IMPOSSIBLE in first:
+            return set(self)
+        found = _found(self._by_key, first)
+        for offered in others:
+            found &= _found(self._by_key, offered)
+        return found
+
+    def _offering(self, query: Query) -> set[Place[Source]]:
+        """The places that a query may cover: each of their disjuncts offers what one of its own requires."""
+        features = features_of(query)
+        found = set(self._by_offer.get(IMPOSSIBLE, ()))
+        for required in features.required:
+            offering = sorted((self._by_offer.get(feature, _NONE) for feature in required), key=len)
+            for place in offering[0].intersection(*offering[1:]) if offering[0] else _NONE:
+                if len(place.features.offered) == 1 or features.may_cover(place.features):
+                    found.add(place)
+        return found
+
+    def _index(self, place: Place[Source]) -> None:
+        """Enters a place under what its first disjunct offers (whoever covers the place covers that one, too), and for
+        each disjunct under the rarest feature that it requires."""
+        for feature in place.features.offered[0]:
+            self._by_offer.setdefault(feature, set()).add(place)
+        place.keys = tuple({min(features, key=self._rarity) for features in place.features.required})
+        for feature in place.keys:
+            self._by_key.setdefault(feature, set()).add(place)
+
+    def _unindex(self, place: Place[Source]) -> None:
+        for index, features in ((self._by_key, place.keys), (self._by_offer, place.features.offered[0])):
+            for feature in features:
+                index[feature].remove(place)
+                if not index[feature]:
+                    del index[feature]
+
+    def _rarity(self, feature: int) -> int:
+        return len(self._by_offer.get(feature, _NONE))
+
+
+_NONE: frozenset[Any] = frozenset()
+
+
+def _found(index: dict[int, set[Place[Source]]], features: Iterable[int]) -> set[Place[Source]]:
+    """The places with any of some features."""
+    return set().union(*(index[feature] for feature in features if feature in index))
+
+
+def above(place: Place[Source]) -> set[Place[Source]]:
+    """All places above one."""
+    found = set(place.parents)
+    pending = list(found)
+    while pending:
+        fresh = pending.pop().parents - found
+        found |= fresh
+        pending.extend(fresh)
+    return found

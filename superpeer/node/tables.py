@@ -1,4 +1,4 @@
-"""What each link of a super-peer should hold: the routing tables of one view, kept up to date change by change.
+"""What each link of a super-peer should hold: the routing tables, kept up to date change by change and view by view.
 
 As in BGP, each link has tables for what came in and what went out. With `relays(w, k)` telling whether what comes in on
 in-link w may go out on out-link k (in the cube: the dimension rises):
@@ -9,22 +9,26 @@ in-link w may go out on out-link k (in the cube: the dimension rises):
 Subscriptions and queries go out over out-links, advertisements and notifications come back over the same links. A local
 peer is a source like any in-link, and its advertisements support elements like those of any out-link.
 
-Every method returns what changed on which link, and the cost goes with the change: an element is compared with the
-subscriptions that mention it, a subscription with those that it may cover or be covered by.
+`unsaid` is what changed on each link since it was last told. The cost goes with the change: an element is compared with
+the subscriptions that mention it, a subscription with those that it may cover or be covered by, and another view with
+the one before: only where links come and go, or relay to each other where they did not, is anything done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Generic, TypeVar
 
 from qel import Query, Topics, canonical_id
 from qel.topics import NO_TOPICS
 from qel.values import Description
-from superpeer.node.advertisements import AdvertisementIndex, Element, mentioned_by, mentions
-from superpeer.node.poset import Change, Poset
+from superpeer.node.advertisements import AdvertisementIndex, Element
+from superpeer.node.beyond import Beyond
+from superpeer.node.difference import Difference
+from superpeer.node.growing import grown
+from superpeer.node.poset import Poset
 
 InLink = TypeVar("InLink", bound=Hashable)
 OutLink = TypeVar("OutLink", bound=Hashable)
@@ -45,70 +49,38 @@ class LocalPeer:
     peer: str
 
 
-@dataclass
-class Difference(Generic[InLink, OutLink]):
-    """What has to be told to the neighbours: elements to those before, subscriptions to those beyond."""
-
-    elements_added: dict[InLink, set[Element]] = field(default_factory=dict)
-    elements_removed: dict[InLink, set[Element]] = field(default_factory=dict)
-    queries_added: dict[OutLink, dict[str, Query]] = field(default_factory=dict)
-    queries_removed: dict[OutLink, set[str]] = field(default_factory=dict)
-
-    def note_element(self, link: InLink, element: Element, *, added: bool) -> None:
-        mine, other = self.elements_added, self.elements_removed
-        if not added:
-            mine, other = other, mine
-        if element in other.get(link, ()):
-            _discard(other, link, element)
-        else:
-            mine.setdefault(link, set()).add(element)
-
-    def note_roots(self, link: OutLink, change: Change) -> None:
-        """First what goes, then what comes: a root that goes and comes again is no difference."""
-        for query in change.removed:
-            identity = canonical_id(query)
-            if identity in self.queries_added.get(link, ()):
-                del self.queries_added[link][identity]
-                if not self.queries_added[link]:
-                    del self.queries_added[link]
-            else:
-                self.queries_removed.setdefault(link, set()).add(identity)
-        for query in change.added:
-            identity = canonical_id(query)
-            if identity in self.queries_removed.get(link, ()):
-                _discard(self.queries_removed, link, identity)
-            else:
-                self.queries_added.setdefault(link, {})[identity] = query
-
-    def __bool__(self) -> bool:
-        return bool(self.elements_added or self.elements_removed or self.queries_added or self.queries_removed)
-
-
 class Tables(Generic[InLink, OutLink]):
-    """The tables of all links of one super-peer in one view."""
+    """The tables of all links of one super-peer."""
 
-    def __init__(
-        self,
-        in_links: Iterable[InLink],
-        out_links: Iterable[OutLink],
-        relays: Callable[[InLink, OutLink], bool],
-    ) -> None:
-        self.in_links = tuple(in_links)
-        self.out_links = tuple(out_links)
+    def __init__(self) -> None:
         self.poset: Poset[LocalSubscription | InLink] = Poset()
         self.local: AdvertisementIndex[LocalPeer] = AdvertisementIndex()
-        self._beyond = {k: _Beyond[InLink, OutLink](k) for k in self.out_links}
-        self._adverts_out: dict[InLink, AdvertisementIndex[LocalPeer | OutLink]] = {
-            w: AdvertisementIndex() for w in self.in_links
-        }
-        self.relayed = {w: tuple(k for k in self.out_links if relays(w, k)) for w in self.in_links}
-        self.relaying = {k: tuple(w for w in self.in_links if relays(w, k)) for k in self.out_links}
+        self.unsaid: Difference[InLink, OutLink] = Difference()
+        self.relayed: dict[InLink, tuple[OutLink, ...]] = {}
+        """The out-links that an in-link relays to."""
+        self.relaying: dict[OutLink, tuple[InLink, ...]] = {}
+        """The in-links that relay to an out-link."""
+        self._asked: dict[LocalSubscription | InLink, dict[str, Query]] = {}
+        self._beyond: dict[OutLink, Beyond[LocalSubscription | InLink]] = {}
+        self._adverts_out: dict[InLink, AdvertisementIndex[LocalPeer | OutLink]] = {}
+
+    @property
+    def in_links(self) -> Collection[InLink]:
+        return self.relayed.keys()
+
+    @property
+    def out_links(self) -> Collection[OutLink]:
+        return self.relaying.keys()
 
     def adverts_in(self, link: OutLink) -> Collection[Element]:
         return self._beyond[link].adverts
 
     def adverts_out(self, link: InLink) -> Collection[Element]:
         return self._adverts_out[link]
+
+    def subs_in(self, link: InLink) -> Mapping[str, Query]:
+        """The subscriptions that are asked for over a link, by their identity."""
+        return self._asked.get(link, {})
 
     def subs_out(self, link: OutLink) -> dict[str, Query]:
         """The subscriptions that were asked beyond a link, by their identity."""
@@ -120,41 +92,80 @@ class Tables(Generic[InLink, OutLink]):
         return (k for k, beyond in self._beyond.items() if beyond.adverts.covers(query))
 
     def update_subscriptions(
-        self, source: LocalSubscription | InLink, added: Iterable[Query] = (), removed: Iterable[Query] = ()
-    ) -> Difference[InLink, OutLink]:
-        """Somebody asks for queries, and for others no longer. Taken together, so that only what differs in the end is
-        told: what replaces a query comes before it goes."""
-        difference: Difference[InLink, OutLink] = Difference()
-        ways_out = self.out_links if isinstance(source, LocalSubscription) else self.relayed[source]
-        for query in added:
-            self.poset.insert(query, source)
-            for k in ways_out:
-                difference.note_roots(k, self._beyond[k].ask(query, source))
-        for query in removed:
-            self.poset.remove(query, source)
-            for k in ways_out:
-                difference.note_roots(k, self._beyond[k].forget(query, source))
-        return difference
+        self, source: LocalSubscription | InLink, added: Iterable[Query] = (), removed: Iterable[str] = ()
+    ) -> None:
+        """Somebody asks for queries, and for others, which go by identity, no longer. What replaces a query comes
+        before it goes."""
+        ways_out = self._ways_out(source)
+        asked = self._asked.setdefault(source, {})
+        new = {canonical_id(query): query for query in added}
+        for identity, query in new.items():
+            if identity not in asked:
+                asked[identity] = query
+                self.poset.insert(query, source)
+                for k in ways_out:
+                    self.unsaid.note_roots(k, self._beyond[k].ask(query, source))
+        for identity in removed:
+            if identity in asked and identity not in new:
+                self.poset.remove(asked.pop(identity), source)
+                for k in ways_out:
+                    self.unsaid.note_roots(k, self._beyond[k].forget(identity, source))
+        if not asked:
+            del self._asked[source]
+        self.poset = grown(self.poset)
 
     def update_advertisements(
         self, supporter: LocalPeer | OutLink, added: Iterable[Element] = (), removed: Iterable[Element] = ()
-    ) -> Difference[InLink, OutLink]:
+    ) -> None:
         """A local peer, or somebody beyond an out-link, advertises elements, and others no longer."""
-        difference: Difference[InLink, OutLink] = Difference()
-        changes = [*((element, True) for element in added), *((element, False) for element in removed)]
+        added, removed = list(added), list(removed)
         if isinstance(supporter, LocalPeer):
-            for element, is_added in changes:
-                _change(self.local, element, supporter, is_added)
+            for element in added:
+                self.local.add(element, supporter)
+            for element in removed:
+                self.local.remove(element, supporter)
             ways_in: Iterable[InLink] = self.in_links
         else:
-            for change in self._beyond[supporter].advertise(changes):
-                difference.note_roots(supporter, change)
+            for change in self._beyond[supporter].advertise(added, removed):
+                self.unsaid.note_roots(supporter, change)
             ways_in = self.relaying[supporter]
         for w in ways_in:
-            for element, is_added in changes:
-                if _change(self._adverts_out[w], element, supporter, is_added):
-                    difference.note_element(w, element, added=is_added)
-        return difference
+            self._support(w, supporter, added)
+            self._withdraw(w, supporter, removed)
+
+    def enter(
+        self,
+        in_links: Mapping[InLink, InLink | None],
+        out_links: Mapping[OutLink, OutLink | None],
+        relays: Callable[[InLink, OutLink], bool],
+    ) -> None:
+        """Goes over to other links, each given with the former one that it continues, perhaps under a new name. What
+        came in over that is kept; a link that continues none has nothing yet, and was told nothing."""
+        self._rename(in_links, out_links)
+        before = self.relayed
+        gone_in = [w for w in before if w not in in_links or in_links[w] is None]
+        gone_out = [k for k in self.relaying if k not in out_links or out_links[k] is None]
+        for w in gone_in:
+            self._drop_in_link(w)
+        for k in gone_out:
+            self._drop_out_link(k)
+        before = {w: tuple(k for k in before[w] if k in self._beyond) for w in self._adverts_out}
+        self.relayed = {w: tuple(k for k in out_links if relays(w, k)) for w in in_links}
+        self.relaying = {k: tuple(w for w in in_links if relays(w, k)) for k in out_links}
+        for w in in_links:
+            if w not in self._adverts_out:
+                self._begin_in_link(w)
+        for k in out_links:
+            if k not in self._beyond:
+                self._begin_out_link(k)
+        for w, now in self.relayed.items():
+            for k in now:
+                if k not in before.get(w, ()):
+                    self._connect(w, k)
+        for w, then in before.items():
+            for k in then:
+                if k not in self.relayed[w]:
+                    self._disconnect(w, k)
 
     def recipients(
         self, description: Description, arrived: OutLink | None = None, topics: Topics = NO_TOPICS
@@ -171,83 +182,87 @@ class Tables(Generic[InLink, OutLink]):
                     links.add(source)
         return local, links
 
+    def _ways_out(self, source: LocalSubscription | InLink) -> Collection[OutLink]:
+        return self.out_links if isinstance(source, LocalSubscription) else self.relayed[source]
 
-class _Beyond(Generic[InLink, OutLink]):
-    """One out-link: what is advertised beyond it, who asks for what of it, and what of this is asked for there."""
+    def _support(self, w: InLink, supporter: LocalPeer | OutLink, elements: Iterable[Element]) -> None:
+        index = self._adverts_out[w]
+        for element in elements:
+            if index.add(element, supporter):
+                self.unsaid.add_element(w, element)
 
-    def __init__(self, link: OutLink) -> None:
-        self.adverts: AdvertisementIndex[OutLink] = AdvertisementIndex()
-        self.poset: Poset[str] = Poset()
-        self._link = link
-        self._askers: dict[str, set[LocalSubscription | InLink]] = {}
-        self._queries: dict[str, Query] = {}
-        self._covered: set[str] = set()
-        self._mentioning: dict[str, set[str]] = {}
+    def _withdraw(self, w: InLink, supporter: LocalPeer | OutLink, elements: Iterable[Element]) -> None:
+        index = self._adverts_out[w]
+        for element in elements:
+            if index.remove(element, supporter):
+                self.unsaid.remove_element(w, element)
 
-    def ask(self, query: Query, source: LocalSubscription | InLink) -> Change:
-        identity = canonical_id(query)
-        if identity in self._askers:
-            self._askers[identity].add(source)
-            return Change()
-        self._askers[identity] = {source}
-        self._queries[identity] = query
-        for key in mentions(query):
-            self._mentioning.setdefault(key, set()).add(identity)
-        return self._check(identity)
+    def _connect(self, w: InLink, k: OutLink) -> None:
+        """An in-link relays to an out-link from now on."""
+        for query in self.subs_in(w).values():
+            self.unsaid.note_roots(k, self._beyond[k].ask(query, w))
+        self._support(w, k, self.adverts_in(k))
 
-    def forget(self, query: Query, source: LocalSubscription | InLink) -> Change:
-        identity = canonical_id(query)
-        askers = self._askers.get(identity)
-        if askers is None or source not in askers:
-            return Change()
-        askers.remove(source)
-        if askers:
-            return Change()
-        del self._askers[identity]
-        known = self._queries.pop(identity)
-        for key in mentions(known):
-            self._mentioning[key].remove(identity)
-            if not self._mentioning[key]:
-                del self._mentioning[key]
-        if identity not in self._covered:
-            return Change()
-        self._covered.remove(identity)
-        return self.poset.remove(known, identity)
+    def _disconnect(self, w: InLink, k: OutLink) -> None:
+        for identity in self.subs_in(w):
+            self.unsaid.note_roots(k, self._beyond[k].forget(identity, w))
+        self._withdraw(w, k, self.adverts_in(k))
 
-    def advertise(self, changes: Iterable[tuple[Element, bool]]) -> Iterator[Change]:
-        concerned: set[str] = set()
-        for element, is_added in changes:
-            if _change(self.adverts, element, self._link, is_added):
-                for key in mentioned_by(element):
-                    concerned |= self._mentioning.get(key, set())
-        return map(self._check, sorted(concerned))
+    def _begin_in_link(self, w: InLink) -> None:
+        index = self._adverts_out[w] = AdvertisementIndex()
+        for element in self.local:
+            for peer in self.local.supporters(element):
+                index.add(element, peer)
+        self.unsaid.replace_elements(w, index)
 
-    def _check(self, identity: str) -> Change:
-        """Enters a subscription that is covered, and takes out one that is not any more."""
-        query = self._queries[identity]
-        covered = self.adverts.covers(query)
-        if covered == (identity in self._covered):
-            return Change()
-        if covered:
-            self._covered.add(identity)
-            return self.poset.insert(query, identity)
-        self._covered.remove(identity)
-        return self.poset.remove(query, identity)
+    def _begin_out_link(self, k: OutLink) -> None:
+        """Nothing is known beyond it yet, so nothing is asked there."""
+        beyond = self._beyond[k] = Beyond()
+        for source, asked in self._asked.items():
+            if isinstance(source, LocalSubscription):
+                for query in asked.values():
+                    self.unsaid.note_roots(k, beyond.ask(query, source))
 
+    def _drop_in_link(self, w: InLink) -> None:
+        self.update_subscriptions(w, removed=list(self.subs_in(w)))
+        self.unsaid.take_elements(w)
+        del self._adverts_out[w]
 
-Supporter = TypeVar("Supporter", bound=Hashable)
+    def _drop_out_link(self, k: OutLink) -> None:
+        for w in self.relaying[k]:
+            if w in self._adverts_out:
+                self._withdraw(w, k, self.adverts_in(k))
+        self.unsaid.take_queries(k)
+        del self._beyond[k]
 
-
-def _change(index: AdvertisementIndex[Supporter], element: Element, by: Supporter, is_added: bool) -> bool:
-    return index.add(element, by) if is_added else index.remove(element, by)
-
-
-Key = TypeVar("Key", bound=Hashable)
-Item = TypeVar("Item")
-
-
-def _discard(sets: dict[Key, set[Item]], key: Key, item: Item) -> None:
-    """Takes an item out of one of several sets, and the set away with its last item."""
-    sets[key].remove(item)
-    if not sets[key]:
-        del sets[key]
+    def _rename(self, in_links: Mapping[InLink, InLink | None], out_links: Mapping[OutLink, OutLink | None]) -> None:
+        """Gives links that go on their new names. Nothing that they hold changes."""
+        names_in = {old: new for new, old in in_links.items() if old is not None and old != new}
+        names_out = {old: new for new, old in out_links.items() if old is not None and old != new}
+        assert self.relayed.keys().isdisjoint(names_in.values()), "a link's new name is not another's"
+        assert self.relaying.keys().isdisjoint(names_out.values()), "a link's new name is not another's"
+        for old, new in names_in.items():
+            asked = self._asked.pop(old, None)
+            if asked is not None:
+                self._asked[new] = asked
+                for query in asked.values():
+                    self.poset.insert(query, new)
+                    self.poset.remove(query, old)
+                for k in self.relayed[old]:
+                    self._beyond[k].rename(asked, old, new)
+            self._adverts_out[new] = self._adverts_out.pop(old)
+            self.unsaid.rename_in_link(old, new)
+        for old_out, new_out in names_out.items():
+            beyond = self._beyond[new_out] = self._beyond.pop(old_out)
+            for w in self.relaying[old_out]:
+                index = self._adverts_out[names_in.get(w, w)]
+                for element in beyond.adverts:
+                    index.add(element, new_out)
+                    index.remove(element, old_out)
+            self.unsaid.rename_out_link(old_out, new_out)
+        self.relayed = {
+            names_in.get(w, w): tuple(names_out.get(k, k) for k in ways) for w, ways in self.relayed.items()
+        }
+        self.relaying = {
+            names_out.get(k, k): tuple(names_in.get(w, w) for w in ways) for k, ways in self.relaying.items()
+        }

@@ -99,6 +99,18 @@ def test_a_topic_is_within_what_is_broader_over_any_number_of_steps() -> None:
     assert not qel.matches(query, [(EX.a, DC.subject, Literal(str(EX.botany)))], topics)
 
 
+def test_the_ancestors_of_a_topic_are_all_that_is_broader_even_in_a_circle() -> None:
+    up = [
+        (EX.botany, SKOS.broader, EX.biology),
+        (EX.biology, SKOS.broader, EX.science),
+        (EX.science, SKOS.broader, EX.biology),
+    ]
+    topics = qel.Topics(up)
+    assert topics.ancestors(str(EX.botany)) == {str(EX.biology), str(EX.science)}
+    assert topics.ancestors(str(EX.science)) == {str(EX.biology), str(EX.science)}
+    assert topics.ancestors(str(EX.music)) == set()
+
+
 def test_a_blank_node_meets_nothing_that_is_asked_of_a_value() -> None:
     triples = [(BNode("x"), RDF.type, BNode("y"))]
     assert qel.matches(qel.parse("X : t(X, rdf:type, C)"), triples)

@@ -19,7 +19,8 @@ import qel
 from hypercup import Backbone, CubeKind, Entry, Kind, Label, Link, UnstructuredKind
 from qel.values import describe
 from superpeer.node.advertisements import Element, elements_of
-from superpeer.node.router import Outcome, Router, RoutingMessage
+from superpeer.node.router import Outcome, Router
+from superpeer.node.routing_messages import RoutingMessage
 from superpeer.node.tables import LocalPeer, LocalSubscription
 
 QUERIES = [
@@ -82,8 +83,7 @@ class Network:
         self.backbone = backbone
         self.nodes = {}
         for key in sorted(backbone.members):
-            position = backbone.position(key)
-            self.nodes[key] = SuperPeer(router_class(position.in_links, position.out_links, backbone.relays))
+            self.nodes[key] = SuperPeer(router_class())
         self.agenda: list[tuple[float, int, bytes, bytes, Any]] = []
         self.last: dict[tuple[bytes, bytes], float] = {}
         self.count = 0
@@ -94,7 +94,14 @@ class Network:
         for key, node in self.nodes.items():
             subscriptions = {who: query for who, (at, query) in (asking or {}).items() if at == key}
             advertisements = {p.peer: elements_of(p.advertisement) for p in self.publishers if p.at == key}
-            self.carry_out(key, node.router.start(subscriptions, advertisements))
+            node.router.restore(subscriptions, advertisements)
+            position = backbone.position(key)
+            incarnations = dict.fromkeys(backbone.members, 1)
+            entered = node.router.enter_view(position.in_links, position.out_links, backbone.relays, incarnations)
+            self.carry_out(key, entered)
+        for key, node in self.nodes.items():
+            for neighbour in backbone.position(key).neighbours:
+                self.carry_out(key, node.router.greet(neighbour, self.nodes[neighbour].router.held_from(key)))
 
     def send(self, sender: bytes, receiver: bytes, message: RoutingMessage | Notification) -> None:
         way = (sender, receiver)
@@ -260,7 +267,7 @@ class NeverWaitsForTables(Router):
 
     is_settled = True
 
-    def _is_whole(self, _received: dict[Link, int], _links: Iterable[Link]) -> bool:
+    def _is_whole(self, _received: Any, _links: Iterable[Link]) -> bool:
         return True
 
 

@@ -1,0 +1,95 @@
+"""Bodies: what a publication says, as bytes that its publisher signs and that nobody on the way has to write anew.
+
+A body is the subject and what is said of it, in MessagePack: URIs, literals with language and datatype, blank nodes.
+Matching needs the values only, so a super-peer makes no RDF terms of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from qel.values import Description, Kind, Value, datatype_of, describe
+from superpeer.node.errors import BadPublication
+
+_KINDS = {Kind.URI: "u", Kind.LITERAL: "l", Kind.BLANK: "b"}
+_CODES = {code: kind for kind, code in _KINDS.items()}
+XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+REMEMBERED_BYTES = 8 * 1024
+"""Larger bodies are read again: of short statements, a description takes some 25 times the space of its body."""
+
+
+class Term(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A term of RDF; `kind` is u, l or b."""
+
+    kind: str
+    text: str
+    language: str = ""
+    datatype: str = ""
+
+    @property
+    def value(self) -> Value:
+        return Value(_CODES[self.kind], self.text, self.language.lower(), self)
+
+
+class Body(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What is said of one subject."""
+
+    subject: Term
+    statements: tuple[tuple[str, Term], ...]
+
+    @property
+    def description(self) -> Description:
+        description = Description(self.subject.value)
+        for name, term in self.statements:
+            description.values.setdefault(name, []).append(term.value)
+        return description
+
+
+def write_body(triples: Iterable[Any]) -> bytes:
+    """The body that consists of some triples of rdflib or pyoxigraph, which speak of one subject."""
+    described = describe(triples)
+    if len(described) != 1:
+        raise BadPublication(f"a publication speaks of one subject, this of {len(described)}; publish each by itself")
+    statements = [(name, _term(value)) for name, values in described[0].values.items() for value in values]
+    return _encoder.encode(Body(_term(described[0].subject), tuple(statements)))
+
+
+def read_body(data: bytes) -> Body:
+    """Reads a body that somebody else wrote."""
+    try:
+        body = _decoder.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BadPublication("the body of a publication cannot be read; check the sender's version") from error
+    if not body.statements:
+        raise BadPublication("a publication says something of its subject; this one says nothing")
+    if body.subject.kind not in ("u", "b") or any(term.kind not in _CODES for _, term in body.statements):
+        raise BadPublication("a term is a URI, a literal or a blank node, and a subject is no literal")
+    return body
+
+
+def description_of(data: bytes) -> Description:
+    """What a body says, as matching sees it. Remembered for a while: the same body is matched again at catching up."""
+    return _remembered(data) if len(data) <= REMEMBERED_BYTES else read_body(data).description
+
+
+@lru_cache(maxsize=512)
+def _remembered(data: bytes) -> Description:
+    return read_body(data).description
+
+
+def _term(value: Value) -> Term:
+    if value.kind is not Kind.LITERAL:
+        return Term(_KINDS[value.kind], value.text)
+    language = getattr(value.term, "language", None) or ""
+    datatype = datatype_of(value.term)
+    # What every literal has that says nothing else need not be said.
+    return Term("l", value.text, language, "" if language or datatype in (XSD_STRING, RDF_LANG_STRING) else datatype)
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Body)
