@@ -1,0 +1,181 @@
+"""Links: a session with one other super-peer, over whatever connections there are between the two.
+
+Both may connect to each other, even at the same time. A session takes messages from all its connections, so this is
+never wrong, only wasteful, and two rules let one connection remain, the same for both ends:
+
+    Of several connections that the same end made, the newest stays: it made that one because it had lost the others.
+    Of connections that both ends made, that of the end with the smaller key stays. The end with the greater key
+    closes its own, and only when it has the other one; so it cannot close the last one there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from auth import PublicKey
+from superpeer.net.connection import Connection
+from superpeer.net.errors import ConnectionClosed, Reason, Violation
+from superpeer.net.sessions import BATCH_OVERHEAD_BYTES, MESSAGE_OVERHEAD_BYTES, Session, write_aside
+
+
+class Link:
+    """Our end of what connects us with another super-peer. `received` gets messages in order; `restarted` is called
+    when the other end began a new life, before anything from it, with what the old life had not acknowledged: who
+    wants the new one to have it sends it again. `heard` gets what was said aside; `connected` is called when something
+    can be sent from now on.
+    """
+
+    def __init__(
+        self,
+        own: PublicKey,
+        other: PublicKey,
+        session: Session,
+        received: Callable[[list[bytes]], None],
+        restarted: Callable[[tuple[bytes, ...]], None],
+        heard: Callable[[bytes], None] | None = None,
+        connected: Callable[[], None] | None = None,
+    ) -> None:
+        assert own != other
+        self.other = other
+        self.session = session
+        self._dialling_end_stays = own < other
+        self._received = received
+        self._restarted = restarted
+        self._heard = heard
+        self._connected = connected
+        self._connections: dict[Connection, bool] = {}
+        self._flush_scheduled = False
+        self._waiting: dict[Connection, asyncio.Task[None]] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether what is sent now goes out now."""
+        return self.session.current is not None
+
+    def send(self, message: bytes) -> None:
+        """Number a message and send it with all that is ready. Raises `SessionFull` if too much is unacknowledged."""
+        self.session.send(message)
+        self._schedule_flush()
+
+    def send_aside(self, message: bytes) -> bool:
+        """Send a message at once, without a number, if there is a connection; whether there is. It may be lost."""
+        connection = self.session.current
+        if connection is None:
+            return False
+        assert isinstance(connection, Connection)
+        try:
+            connection.send(write_aside(message))
+        except ConnectionClosed:
+            return False
+        return True
+
+    def close(self, reason: Reason = Reason.DONE) -> None:
+        """Close the connections there are. The session stays, and goes on over the next one."""
+        for connection in list(self._connections):
+            connection.close(reason)
+
+    async def use(self, connection: Connection, *, dialled: bool) -> None:
+        """Run the session over a connection, which we or the other end dialled, for as long as it lasts."""
+        assert connection.other.key == self.other
+        needed = self.session.limits.max_message_bytes + BATCH_OVERHEAD_BYTES + MESSAGE_OVERHEAD_BYTES
+        if connection.max_message_bytes < needed:
+            connection.refuse(Reason.OVERSIZE, "the other end takes smaller frames than our messages may need")
+            return
+        connection.send(self.session.attach(connection))
+        self._connections[connection] = dialled
+        self._idle.clear()
+        self._close_spare(connection)
+        try:
+            while True:
+                self._take(connection, await connection.receive())
+        except ConnectionClosed:
+            return
+        except Violation as violation:
+            connection.refuse(violation.reason, str(violation))
+        finally:
+            del self._connections[connection]
+            self.session.detach(connection)
+            connection.close()
+            self._schedule_flush()
+            if not self._connections:
+                self._idle.set()
+
+    async def wait_disconnected(self) -> None:
+        """Wait until there is no connection: before that nobody has to dial."""
+        await self._idle.wait()
+
+    def _take(self, connection: Connection, data: list[bytes]) -> None:
+        messages: list[bytes] = []
+        was_connected = self.is_connected
+        try:
+            for each in data:
+                taken = self.session.receive(connection, each)
+                if taken.restarted:
+                    # What was gathered before belongs to the life before.
+                    self._hand_up(messages)
+                    messages = []
+                    self._restarted(taken.lost)
+                messages += taken.messages
+                if taken.aside is not None and self._heard is not None:
+                    self._heard(taken.aside)
+        finally:
+            # Also when something later violates the protocol: these are numbered as received.
+            self._hand_up(messages)
+            self._schedule_flush()
+        for stale in [each for each in self._connections if not self.session.is_attached(each)]:
+            stale.close(Reason.SUPERSEDED)
+        if not was_connected and self.is_connected and self._connected is not None:
+            self._connected()
+
+    def _hand_up(self, messages: list[bytes]) -> None:
+        if messages:
+            self._received(messages)
+
+    def _close_spare(self, newest: Connection) -> None:
+        dialled = self._connections[newest]
+        spare = [each for each, by_us in self._connections.items() if by_us is dialled and each is not newest]
+        if not self._dialling_end_stays and not all(self._connections.values()):
+            spare += [each for each, by_us in self._connections.items() if by_us and each not in spare]
+        for each in spare:
+            each.close(Reason.SUPERSEDED)
+
+    def _schedule_flush(self) -> None:
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        """Hand the session's messages to the current connection for as long as it takes them at once."""
+        self._flush_scheduled = False
+        while True:
+            connection = self.session.current
+            if connection is None:
+                return
+            assert isinstance(connection, Connection)
+            if not connection.is_open:
+                # Its task is about to notice, and detaches it.
+                return
+            if not connection.is_drained:
+                self._wait_for(connection)
+                return
+            outgoing = self.session.next_outgoing()
+            if outgoing is None:
+                return
+            connection.send(outgoing)
+
+    def _wait_for(self, connection: Connection) -> None:
+        if connection not in self._waiting:
+            task = asyncio.get_running_loop().create_task(self._flush_when_drained(connection))
+            self._waiting[connection] = task
+
+    async def _flush_when_drained(self, connection: Connection) -> None:
+        try:
+            await connection.drain()
+        except ConnectionClosed:
+            return
+        finally:
+            del self._waiting[connection]
+            self._schedule_flush()
