@@ -1,9 +1,12 @@
-"""`superpeer backbone`: plan a backbone of super-peers, and replay what happens to one."""
+"""`superpeer backbone`: show the one that runs, plan one, and replay what happens to one."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from superpeer.cli.choosing import AdminKeyOption, AdminSocketOption, ContextOption, JsonOption, SuperPeerOption
+from superpeer.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from hypercup import Cube, Label
@@ -11,15 +14,65 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="backbone",
-    help="Plan a backbone of super-peers, and replay joins, leaves and crashes.",
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 MOST_SUPER_PEERS = 16_384
 LISTED = 64
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+@app.callback(invoke_without_command=True)
+def show(
+    invoked: typer.Context,
+    context: ContextOption = "",
+    admin_socket: AdminSocketOption = "",
+    super_peer: SuperPeerOption = "",
+    admin_key: AdminKeyOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Show the backbone as a running super-peer sees it; or plan one, or replay joins, leaves and crashes.
+
+    \b
+    superpeer backbone
+    superpeer backbone --json
+    """
+    if invoked.invoked_subcommand is not None:
+        return
+    from superpeer.cli.asking_admins import ask
+    from superpeer.daemon.admin_messages import ShowBackbone
+
+    found = ask(ShowBackbone(), context=context, super_peer=super_peer, admin_socket=admin_socket, admin_key=admin_key)
+    if as_json:
+        print_json(found)
+        return
+    _print_running(found)
+
+
+def _print_running(found: dict[str, Any]) -> None:
+    members = sorted(found["members"], key=lambda one: (one["label"], one["id"]))
+    print(f"{len(members)} super-peers in view {found['view'][:16]}")
+    rows = [
+        [one["label"] or "-", one["id"], one["address"], one["incarnation"], "this one" if one["is_this_one"] else ""]
+        for one in members
+    ]
+    print_table(["label", "super-peer", "address", "incarnation", ""], rows)
+    rows = [
+        [
+            one["id"],
+            " ".join(map(str, one["out_dimensions"])),
+            " ".join(map(str, one["in_dimensions"])),
+            "connected" if one["is_connected"] else "not connected",
+            one["unacknowledged"],
+            one["problem"],
+        ]
+        for one in found["links"]
+    ]
+    if rows:
+        print()
+        print_table(["link to", "out", "in", "", "not acknowledged", ""], rows)
+    if found["gone"]:
+        print()
+        print_table(["gone", "address", ""], [[one["id"], one["address"], one["status"]] for one in found["gone"]])
 
 
 @app.command()
@@ -42,7 +95,7 @@ def plan(
     if draw is not None:
         _write_drawing(cube, root, draw)
     if as_json:
-        _print_json(_described(cube, root))
+        print_json(_described(cube, root))
     else:
         _print_plan(cube, root)
 
@@ -67,7 +120,7 @@ def replay(
     steps = parse_script(_read(script))
     scenes = play(steps, seed=seed, kind=UnstructuredKind if unstructured else CubeKind)
     if as_json:
-        _print_json([_recorded(scene) for scene in scenes])
+        print_json([_recorded(scene) for scene in scenes])
     else:
         for scene in scenes:
             _print_scene(scene)
@@ -93,12 +146,6 @@ def _write_drawing(cube: "Cube", root: "Label", file: Path) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise HypercupError(f"cannot write {file}: {error.strerror or error}") from error
-
-
-def _print_json(value: object) -> None:
-    import json
-
-    print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def _described(cube: "Cube", root: "Label") -> dict[str, Any]:

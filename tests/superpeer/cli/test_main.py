@@ -8,7 +8,7 @@ import pytest
 
 import superpeer
 
-HEAVY = ("lark", "networkx", "pandas", "pyarrow", "pyoxigraph", "pyspark", "rdflib")
+HEAVY = ("asyncio", "lark", "msgspec", "nacl", "networkx", "pandas", "pyarrow", "pyoxigraph", "pyspark", "rdflib")
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":

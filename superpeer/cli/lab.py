@@ -1,0 +1,74 @@
+"""`superpeer lab`: run the experiments that compare hash-placed systems with selective broadcast."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+app = typer.Typer(
+    name="lab",
+    help="Run experiments with hash-placed subscriptions: DHTStrings, IIM, DHTrie, RDFPeers.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+EVERYTHING = "all"
+
+
+@app.command(name="list")
+def list_experiments() -> None:
+    """List the experiments.
+
+    superpeer lab list
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from superpeer.dht.lab import experiments
+    from superpeer.dht.lab.output import require_plotting
+
+    require_plotting()
+    table = Table("experiment", "what it measures", box=None, pad_edge=False)
+    for experiment in experiments().values():
+        table.add_row(experiment.name, experiment.title)
+    Console(highlight=False).print(table)
+
+
+@app.command()
+def run(
+    name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="Its name, or `all`.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go, as PNG and CSV.")],
+    scale: Annotated[float, typer.Option(help="A part of the papers' sizes: 0.1 is a tenth.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Another seed gives another run.")] = 0,
+    workers: Annotated[int, typer.Option(help="How many processes to use.")] = 2,
+) -> None:
+    """Run an experiment and write its figures.
+
+    superpeer lab run strings-mixed --out figures
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from superpeer.dht.lab.output import require_plotting
+
+    require_plotting()
+    from superpeer.dht.lab import experiment, experiments
+    from superpeer.dht.lab.experiment import run as run_experiment
+    from superpeer.dht.lab.output import write
+
+    chosen = list(experiments().values()) if name == EVERYTHING else [experiment(name)]
+    bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    for one in chosen:
+        with Progress(*bar, console=Console(stderr=True)) as progress:
+            report = partial(_advance, progress, progress.add_task(one.name))
+            found = run_experiment(one, scale=scale, seed=seed, workers=workers, progress=report)
+        for path in write(found, out):
+            print(path)
+
+
+def _advance(progress: "Progress", task: "TaskID", done: int, of: int) -> None:
+    progress.update(task, completed=done, total=of)
