@@ -1,0 +1,130 @@
+"""What there is to read: files and directories as a list of splits, each of which one task reads on its own.
+
+N-Triples and N-Quads that are not compressed are cut into ranges of bytes; a line belongs to the range in which it
+starts. Everything else is read from beginning to end by one task. Paths may be URIs of any file system that Arrow knows
+(`file:`, `hdfs:`, `s3:`, `gs:`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyarrow import fs
+
+from superpeer.errors import SuperpeerError
+from superpeer.rdf import FORMATS
+
+LINES = (".nt", ".nq")
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+
+LEAST_SPLIT_BYTES = 4 << 20
+MOST_SPLIT_BYTES = 64 << 20
+SPLITS_PER_CORE = 4
+
+
+class UnreadableCatalogue(SuperpeerError):
+    """The input of a job cannot be read at all."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class File:
+    """One input file, and what tells whether it changed."""
+
+    uri: str
+    size_bytes: int
+    modified_ns: int
+
+    @property
+    def extension(self) -> str:
+        """The extension that names the format, without that of the compression."""
+        return Path(_uncompressed_name(self.uri)).suffix.lower()
+
+    @property
+    def compression(self) -> str | None:
+        return COMPRESSIONS.get(Path(self.uri).suffix.lower())
+
+    @property
+    def has_lines(self) -> bool:
+        return self.extension in LINES
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A part of a file. `end_bytes` is where the last line may start; `number` gives its output a name."""
+
+    number: int
+    file: File
+    start_bytes: int
+    end_bytes: int
+
+
+def find_files(paths: Iterable[str]) -> list[File]:
+    """The files that paths stand for: themselves, or all RDF files below a directory. In one order, each once."""
+    found: set[File] = set()
+    for path in paths:
+        found.update(_files_at(path))
+    if not found:
+        raise UnreadableCatalogue("there is no RDF file in " + ", ".join(paths))
+    return sorted(found)
+
+
+def cut(files: Iterable[File], cores: int) -> list[Split]:
+    """Splits of a size that gives every core several of them."""
+    files = list(files)
+    divisible = sum(file.size_bytes for file in files if file.has_lines and not file.compression)
+    size = min(max(divisible // (cores * SPLITS_PER_CORE) + 1, LEAST_SPLIT_BYTES), MOST_SPLIT_BYTES)
+    splits: list[Split] = []
+    for file in files:
+        whole = file.compression is not None or not file.has_lines
+        step = max(file.size_bytes, 1) if whole else size
+        for start in range(0, max(file.size_bytes, 1), step):
+            splits.append(Split(len(splits), file, start, min(start + step, file.size_bytes)))
+    # Largest first, so that no task is left alone with a large one at the end.
+    return sorted(splits, key=lambda split: (split.start_bytes - split.end_bytes, split.number))
+
+
+def uri_of(path: str) -> str:
+    return path if "://" in path else Path(path).absolute().as_uri()
+
+
+def open_uri(uri: str) -> tuple[fs.FileSystem, str]:
+    try:
+        system, path = fs.FileSystem.from_uri(uri)
+    except (OSError, ValueError) as error:
+        raise UnreadableCatalogue(f"{uri} cannot be opened: {error}") from None
+    return system, path
+
+
+def _files_at(path: str) -> Iterator[File]:
+    system, inside = open_uri(uri_of(path))
+    info = system.get_file_info(inside)
+    if info.type == fs.FileType.NotFound:
+        raise UnreadableCatalogue(f"there is no file or directory {path}")
+    scheme = uri_of(path).removesuffix(inside) if "://" in path else ""
+    if info.type == fs.FileType.File:
+        if not _is_rdf(info.path):
+            known = " ".join(FORMATS)
+            raise UnreadableCatalogue(
+                f"{path}: no RDF format has this extension; known are {known}, each also with .gz, .bz2 or .zst"
+            )
+        yield _file(info, scheme)
+        return
+    for inner in system.get_file_info(fs.FileSelector(inside, recursive=True)):
+        if inner.type == fs.FileType.File and _is_rdf(inner.path) and inner.size:
+            yield _file(inner, scheme)
+
+
+def _file(info: fs.FileInfo, scheme: str) -> File:
+    uri = scheme + info.path if scheme else Path(info.path).as_uri()
+    return File(uri, info.size or 0, info.mtime_ns or 0)
+
+
+def _is_rdf(path: str) -> bool:
+    return Path(_uncompressed_name(path)).suffix.lower() in FORMATS and not Path(path).name.startswith((".", "_"))
+
+
+def _uncompressed_name(path: str) -> str:
+    suffix = Path(path).suffix.lower()
+    return path[: -len(suffix)] if suffix in COMPRESSIONS else path
