@@ -1,0 +1,341 @@
+"""IIM as a routing strategy, in its single-cluster form: numeric ranges (Lo).
+
+A subscription is stored under one of its attributes, at the brokers of all intervals that its range has values in;
+which attribute is chosen at random, or with a probability inverse to the size of its range. An event goes, for each of
+its attributes, to the broker of the interval that its value lies in. The brokers' keys depend on attribute, interval
+and topic: here the class of a resource. A broker examines all that it holds; an overloaded one has helpers
+(`delegation`).
+
+A subscription that names no class, and one that asks for a generalised topic below which no topics are known, is kept
+under a topic of its own that every event goes to as well. A generalised topic with a known hierarchy is substituted by
+the topics within it.
+
+*Partial match*, for those who want it, also tells subscribers of events that lack some of their attributes; then
+subscriptions are stored under all of these.
+
+Of QEL this supports all queries whose alternatives each compare a number, year or date (or are equal to one); the rest
+of an alternative is examined with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from qel.names import RDF_TYPE
+from qel.normal import Disjunct
+from qel.topics import NO_TOPICS, Topics
+from qel.values import Kind
+from superpeer.dht.delegation import Helpers, Policy, Relief
+from superpeer.dht.errors import UnsupportedQuery
+from superpeer.dht.interval_keys import Attribute, IntervalKeys
+from superpeer.dht.publication import Publication
+from superpeer.dht.regions import NumberRange, number_of, numbers_of, refuse
+from superpeer.dht.simulation import Arrival, Fabric
+from superpeer.dht.strategy import Item, Store, Strategy, Subscription, each_slot
+from superpeer.dht.table import Change
+
+ANY_TOPIC = ""
+
+
+class Selection(Enum):
+    """Which attribute a subscription is stored under."""
+
+    RANDOM = "random"
+    PROPORTIONAL = "proportional"
+
+
+class Match(Enum):
+    EXACT = "exact"
+    PARTIAL = "partial"
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """Why an item is where it is."""
+
+    topic: str
+    attribute: str
+    index: int
+
+
+class Pile(Store[Placing]):
+    """What a broker holds. For an event it examines a whole pile, or what the pile has of one group; only what is under
+    the key by which the event came can match, so a simulation need not look at the rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.topics: Counter[str] = Counter()
+        self._by_key: dict[int, dict[tuple[str, int], Item[Placing]]] = {}
+
+    def at(self, key: int) -> Iterable[Item[Placing]]:
+        return self._by_key.get(key, {}).values()
+
+    def _enter(self, item: Item[Placing]) -> None:
+        self.topics[item.content.topic] += 1
+        self._by_key.setdefault(item.low, {})[item.id] = item
+
+    def _withdraw(self, item: Item[Placing]) -> None:
+        self.topics[item.content.topic] -= 1
+        del self._by_key[item.low][item.id]
+
+
+class Intervals(Strategy[Placing]):
+    """IIM on one ring."""
+
+    routing = "intervals"
+    system = "IIM"
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        topics: Topics = NO_TOPICS,
+        attributes: Mapping[str, Attribute] | None = None,
+        selection: Selection = Selection.PROPORTIONAL,
+        relief: Relief | None = None,
+        match: Match = Match.EXACT,
+        topic_property: str = RDF_TYPE,
+        known_topics: Iterable[str] = (),
+        serves_any_topic: bool = True,
+    ) -> None:
+        super().__init__(fabric, topics)
+        self.keys = IntervalKeys(self.table.bits, attributes)
+        self.selection = selection
+        self.relief = relief or Relief()
+        self.match = match
+        self.topic_property = topic_property
+        self.examined = 0
+        """Subscriptions that brokers compared with events."""
+        self._known_topics = sorted(known_topics)
+        self._serves_any_topic = serves_any_topic
+        self._helpers: Helpers[Placing] = Helpers(self.relief, fabric.random, Pile)
+
+    def stored(self) -> dict[int, int]:
+        return {node: held + self._helpers.foreign(node) for node, held in super().stored().items()}
+
+    def _new_store(self) -> Pile:
+        return Pile()
+
+    def _place(self, _subscription: Subscription[Placing], disjunct: Disjunct) -> Iterable[tuple[int, int, Placing]]:
+        ranges = self._ranges(disjunct)
+        if not ranges:
+            able = "each alternative needs a comparison with a number, a year or a date, as in D >= 2004"
+            raise refuse(self.system, next(iter(disjunct.slots)), "an alternative without numbers", able)
+        chosen = list(ranges) if self.match is Match.PARTIAL else [self._select(ranges)]
+        placed = []
+        for topic in self._topics_of(disjunct):
+            for name in chosen:
+                for index in self.keys.attribute(name).indices(ranges[name]):
+                    key = self._key(topic, name, index)
+                    placed.append((key, key, Placing(topic, name, index)))
+        return placed
+
+    def _ranges(self, disjunct: Disjunct) -> dict[str, NumberRange]:
+        """The attributes with numbers; of several ranges of one attribute any will do."""
+        found = ((name, numbers_of(region)) for name, _, region in each_slot(disjunct))
+        return {name: limits for name, limits in found if limits is not None}
+
+    def _select(self, ranges: Mapping[str, NumberRange]) -> str:
+        names = sorted(ranges)
+        if self.selection is Selection.RANDOM:
+            return self.fabric.random.choice(names)
+        weights = [1 / self.keys.attribute(name).width(ranges[name]) for name in names]
+        return self.fabric.random.choices(names, weights)[0]
+
+    def _topics_of(self, disjunct: Disjunct) -> list[str]:
+        """The topics under which a disjunct is kept."""
+        for slot in disjunct.slots.get(self.topic_property, ()):
+            if slot.region.uri is not None:
+                return [slot.region.uri]
+            if slot.region.topics:
+                general = slot.region.topics[0]
+                below = [topic for topic in self._known_topics if self.topics.within(topic, general)]
+                if below:
+                    return sorted({general, *below})
+        if not self._serves_any_topic:
+            raise UnsupportedQuery(f"{self.system} serves topics here; add t(X, <{self.topic_property}>, <topic>)")
+        return [ANY_TOPIC]
+
+    def _key(self, topic: str, attribute: str, index: int) -> int:
+        return self.keys.key(attribute, topic, index)
+
+    def _publish(self, at: int, publication: Publication) -> None:
+        numbers: dict[str, list[NumberRange]] = {
+            name: [(number, number) for value in values if (number := number_of(value)) is not None]
+            for name, values in publication.description.values.items()
+        }
+        self._deliver_event(at, publication, numbers)
+
+    def publish_ranges(self, at: int, publication: Publication, ranges: Mapping[str, NumberRange]) -> frozenset[str]:
+        """An event that has ranges of values instead of values: it is delivered as a subscription is stored, and
+        matches where each range of a subscription has values in common with it. What the publication says besides is
+        matched as usual."""
+        self.table.require(at)
+        self._reached, self._hops = set(), 0
+        self._deliver_event(at, publication, {name: [limits] for name, limits in ranges.items()}, ranges)
+        return frozenset(self._reached)
+
+    def _deliver_event(
+        self,
+        at: int,
+        publication: Publication,
+        numbers: Mapping[str, list[NumberRange]],
+        ranges: Mapping[str, NumberRange] | None = None,
+    ) -> None:
+        for topic in self._topics_of_event(publication):
+            for name, spans in numbers.items():
+                attribute = self.keys.attribute(name)
+                for index in sorted({index for limits in spans for index in attribute.indices(limits)}):
+                    self._visit(at, Placing(topic, name, index), publication, ranges)
+
+    def _topics_of_event(self, publication: Publication) -> list[str]:
+        values = publication.description.values.get(self.topic_property, ())
+        topics = sorted({value.text for value in values if value.kind is Kind.URI})
+        return [*topics, ANY_TOPIC] if self._serves_any_topic else topics
+
+    def _visit(
+        self, at: int, placing: Placing, publication: Publication, ranges: Mapping[str, NumberRange] | None
+    ) -> None:
+        key = self._key(placing.topic, placing.attribute, placing.index)
+        arrival = self._reach(at, placing.topic, key, publication.size_bytes)
+        self._examine_at(arrival, placing.topic, key, publication, ranges)
+
+    def _reach(self, at: int, _topic: str, key: int, size_bytes: int) -> Arrival:
+        """Takes an event to the broker of a key."""
+        return self.fabric.route(at, key, "publish", size_bytes)
+
+    def _examine_at(
+        self,
+        arrival: Arrival,
+        topic: str,
+        key: int,
+        publication: Publication,
+        ranges: Mapping[str, NumberRange] | None,
+    ) -> None:
+        """The broker examines what it holds, or has it examined."""
+        broker, hops = arrival
+        stores = {broker: self._store(broker)}
+        delegation = self._helpers.of(broker)
+        if delegation is not None and self.relief.policy is Policy.REPLICATION:
+            chosen = self._helpers.choose(broker)
+            stores = {chosen: stores[broker] if chosen == broker else delegation.held[chosen]}
+        elif delegation is not None:
+            # Helpers are told first, so that they examine while the broker does.
+            stores = {helper: store for helper, store in delegation.held.items() if len(store)} | stores
+        for node, store in stores.items():
+            assert isinstance(store, Pile)
+            reached = hops + self.fabric.direct(broker, node, "redirect", publication.size_bytes)
+            examined = self._examined(store, topic)
+            met = [item for item in store.at(key) if self._matches(item, publication, ranges)]
+            self.examined += examined
+            self.fabric.work(node, examined, len(met))
+            self._notify(node, met, publication, reached)
+
+    def _examined(self, store: Pile, _topic: str) -> int:
+        """How many subscriptions of a pile an event of a topic is compared with."""
+        return len(store)
+
+    def _matches(self, item: Item[Placing], publication: Publication, ranges: Mapping[str, NumberRange] | None) -> bool:
+        if ranges is None and self.match is Match.EXACT:
+            return self._is_met(item, publication)
+        values = publication.description.values
+        for name, _, region in each_slot(item.disjunct):
+            limits = numbers_of(region)
+            if ranges is not None and name in ranges:
+                if limits is None or not _overlap(limits, ranges[name]):
+                    return False
+            elif name in values:
+                if not any(region.admits(value, self.topics) for value in values[name]):
+                    return False
+            elif self.match is Match.EXACT:
+                return False
+        return item.disjunct.subject.admits(publication.description.subject, self.topics)
+
+    def _keep(self, node: int, item: Item[Placing]) -> None:
+        """A broker that holds enough gives what comes later to helpers."""
+        if self._holds(node, item):
+            return
+        store = self._store(node)
+        delegation = self._helpers.of(node)
+        self.fabric.work(node, 1, 0)
+        if self.relief.policy is Policy.NONE or (delegation is None and self._load(node) < self.relief.threshold):
+            store.add(item)
+            return
+        if delegation is None:
+            able = [one for one in self._candidates(node, item) if self._load(one) < self.relief.threshold]
+            delegation = self._helpers.recruit(node, able)
+            if self.relief.policy is Policy.REPLICATION:
+                for helper in delegation.helpers:
+                    self._copy(node, helper, store.held.values())
+        if self.relief.policy is Policy.REPLICATION:
+            store.add(item)
+            for helper in delegation.helpers:
+                self._copy(node, helper, [item])
+            return
+        chosen = self._helpers.choose(node)
+        if chosen == node:
+            store.add(item)
+        else:
+            self._copy(node, chosen, [item])
+
+    def _holds(self, node: int, item: Item[Placing]) -> bool:
+        delegation = self._helpers.of(node)
+        return super()._holds(node, item) or (delegation is not None and delegation.holder(item) is not None)
+
+    def _copy(self, broker: int, helper: int, items: Iterable[Item[Placing]]) -> None:
+        for item in items:
+            self._helpers.give(broker, helper, item)
+            self.fabric.direct(broker, helper, "delegate", item.subscription.size_bytes)
+            self.fabric.work(helper, 1, 0)
+
+    def _drop(self, node: int, item: Item[Placing]) -> None:
+        super()._drop(node, item)
+        for helper in self._helpers.take(node, item):
+            self.fabric.direct(node, helper, "delegate", len(item.subscription.name))
+
+    def _load(self, node: int) -> int:
+        return len(self._stores.get(node, ())) + self._helpers.foreign(node)
+
+    def _candidates(self, node: int, _item: Item[Placing]) -> list[int]:
+        """Who may help: the neighbours, by the routing table."""
+        return list(self.table.neighbours(node))
+
+    def crash(self, node: int) -> None:
+        self._helpers.lose(node)
+        super().crash(node)
+
+    def _hand_over(self, donor: int) -> None:
+        self._recall(donor)
+        super()._hand_over(donor)
+
+    def _changed(self, change: Change) -> None:
+        for broker in self._brokers_without_helpers():
+            self._recall(broker)
+        super()._changed(change)
+
+    def _brokers_without_helpers(self) -> Iterator[int]:
+        """Brokers and helpers that are gone end their delegations."""
+        present = self.table.nodes
+        for broker in list(self._helpers.brokers):
+            delegation = self._helpers.of(broker)
+            if delegation and (broker not in present or any(helper not in present for helper in delegation.held)):
+                yield broker
+
+    def _recall(self, broker: int) -> None:
+        """A broker takes back what its helpers hold, as far as they still do."""
+        delegation = self._helpers.end(broker)
+        if delegation is None:
+            return
+        self.fabric.note("transfer", len(delegation.held))
+        if broker in self._stores:
+            for item in delegation.items():
+                self._store(broker).add(item)
+
+
+def _overlap(one: NumberRange, other: NumberRange) -> bool:
+    def is_below(high: object, low: object) -> bool:
+        return high is not None and low is not None and high < low  # type: ignore[operator]
+
+    return not is_below(one[1], other[0]) and not is_below(other[1], one[0])

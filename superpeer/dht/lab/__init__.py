@@ -1,0 +1,25 @@
+"""The laboratory: the papers' experiments as seeded simulations, and one that compares all systems.
+
+`experiment` says what an experiment is and runs it; `output` writes what it found. `superpeer lab` lists and runs them.
+"""
+
+from __future__ import annotations
+
+from superpeer.dht.errors import DhtError
+from superpeer.dht.lab.experiment import Experiment
+
+
+def experiments() -> dict[str, Experiment]:
+    """All experiments by name. Imported when asked for, since they need numpy."""
+    from superpeer.dht.lab import intervals, placements, strategies, strings, words
+
+    return {
+        one.name: one for module in (strings, intervals, placements, words, strategies) for one in module.EXPERIMENTS
+    }
+
+
+def experiment(name: str) -> Experiment:
+    known = experiments()
+    if name not in known:
+        raise DhtError(f"there is no experiment {name!r}; there are {', '.join(known)}")
+    return known[name]

@@ -1,0 +1,234 @@
+"""IIM: keys, group trees, topics, partial match, ranges in events, helpers, merging."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from rdflib import RDF, Literal, URIRef
+
+import qel
+from qel.topics import Topics
+from superpeer.dht.chord import Chord
+from superpeer.dht.clusters import Clusters
+from superpeer.dht.cube_table import CubeTable
+from superpeer.dht.delegation import Policy, Relief
+from superpeer.dht.group_tree import GroupTree, Shape, similar_groups
+from superpeer.dht.hashing import Domain
+from superpeer.dht.interval_keys import Attribute, IntervalKeys
+from superpeer.dht.intervals import Intervals, Match, Selection
+from superpeer.dht.publication import Publication
+from superpeer.dht.simulation import Fabric
+from superpeer.dht.table import HashTable
+
+EX = "http://example.org/"
+KINDS = pytest.mark.parametrize("kind", [Intervals, Clusters])
+
+
+def event(number: int = 1, topic: str | None = None, **values: int) -> Publication:
+    resource = URIRef(f"{EX}events/{number}")
+    triples: list[Any] = [(resource, URIRef(EX + name), Literal(value)) for name, value in values.items()]
+    if topic:
+        triples.append((resource, RDF.type, URIRef(EX + topic)))
+    return Publication.of(str(number), triples or [(resource, URIRef(EX + "nothing"), Literal("x"))])
+
+
+def query(topic: str | None = None, within: str | None = None, **ranges: tuple[int, int]) -> qel.Query:
+    parts = [f"t(X, <{EX}{name}>, {name.upper()})" for name in ranges]
+    parts += [f"{name.upper()} >= {low} & {name.upper()} <= {high}" for name, (low, high) in ranges.items()]
+    if topic:
+        parts.append(f"t(X, rdf:type, <{EX}{topic}>)")
+    if within:
+        parts.append(f"t(X, rdf:type, T) & T within <{EX}{within}>")
+    return qel.parse("X : " + " & ".join(parts))
+
+
+def make(kind: type[Intervals], nodes: int = 20, **options: Any) -> Intervals:
+    attributes = {EX + name: Attribute(Domain(0, 99), 10) for name in "abc"}
+    return kind(Fabric(Chord(range(nodes))), attributes=attributes, **options)
+
+
+def test_the_papers_intervals() -> None:
+    """[0, 500] in 100 intervals; [2, 8] is in the intervals that begin with 0 and 5."""
+    attribute = Attribute(Domain(0, 499), 100)
+    assert list(attribute.indices((2, 8))) == [0, 1]
+    assert list(attribute.indices((5, 9))) == [1]
+    assert list(attribute.indices((490, None))) == [98, 99]
+    assert list(attribute.indices((None, -7))) == [0]
+    assert attribute.index(10_000) == 99
+    keys = IntervalKeys(12, {"price": attribute})
+    gaps = {(keys.key("price", "T", i + 1) - keys.key("price", "T", i)) % 4096 for i in range(99)}
+    assert gaps == {40}
+    assert keys.key("price", "T", 0) != keys.key("price", "U", 0) != keys.key("volume", "U", 0)
+
+
+def test_a_subscription_is_stored_once_for_each_interval() -> None:
+    strategy = make(Intervals)
+    strategy.subscribe(0, "sub", query(a=(15, 44)))
+    assert [item.content.index for item in strategy.subscriptions["sub"].items] == [1, 2, 3, 4]
+
+
+def test_narrow_ranges_are_preferred() -> None:
+    stored = {}
+    for selection in Selection:
+        strategy = make(Intervals, selection=selection)
+        for number in range(200):
+            strategy.subscribe(0, str(number), query(a=(0, 99), b=(50, 52)))
+        stored[selection] = sum(strategy.stored().values())
+    assert stored[Selection.PROPORTIONAL] < 0.5 * stored[Selection.RANDOM]
+
+
+@KINDS
+def test_partial_match(kind: type[Intervals]) -> None:
+    strategy = make(kind, match=Match.PARTIAL)
+    strategy.subscribe(0, "sub", query(a=(0, 20), b=(5, 99)))
+    assert strategy.publish(3, event(a=10)).notified == {"sub"}
+    assert strategy.publish(3, event(b=10)).notified == {"sub"}
+    assert strategy.publish(3, event(a=10, b=10)).notified == {"sub"}
+    assert not strategy.publish(3, event(a=10, b=1)).notified
+    assert not strategy.publish(3, event(a=21)).notified
+    exact = make(kind)
+    exact.subscribe(0, "sub", query(a=(0, 20), b=(5, 99)))
+    assert not exact.publish(3, event(a=10)).notified
+
+
+@KINDS
+@pytest.mark.parametrize("seed", range(3))
+def test_events_with_ranges(kind: type[Intervals], seed: int) -> None:
+    random = Random(seed)
+    strategy = make(kind)
+    asked = {}
+    for number in range(40):
+        low = random.randrange(90)
+        asked[str(number)] = (low, low + random.randrange(30))
+        strategy.subscribe(number % 20, str(number), query(a=asked[str(number)]))
+    for number in range(20):
+        low = random.randrange(90)
+        high = low + random.randrange(30)
+        told = strategy.publish_ranges(number % 20, event(number), {EX + "a": (low, high)})
+        assert told == {name for name, (first, last) in asked.items() if first <= high and low <= last}
+
+
+@KINDS
+def test_generalised_topics(kind: type[Intervals]) -> None:
+    broader = [("football", "sports"), ("tennis", "sports"), ("sports", "news"), ("weather", "news")]
+    predicate = URIRef("http://www.w3.org/2004/02/skos/core#broader")
+    topics = Topics([(URIRef(EX + one), predicate, URIRef(EX + other)) for one, other in broader])
+    known = [EX + name for pair in broader for name in pair]
+    strategy = make(kind, topics=topics, known_topics=known, serves_any_topic=False)
+    strategy.subscribe(0, "sports", query(within="sports", a=(0, 50)))
+    strategy.subscribe(1, "tennis", query(topic="tennis", a=(0, 50)))
+    assert {item.content.topic for item in strategy.subscriptions["sports"].items} == {
+        EX + name for name in ("sports", "football", "tennis")
+    }
+    assert strategy.publish(5, event(topic="football", a=3)).notified == {"sports"}
+    assert strategy.publish(5, event(topic="tennis", a=3)).notified == {"sports", "tennis"}
+    assert strategy.publish(5, event(topic="sports", a=3)).notified == {"sports"}
+    assert not strategy.publish(5, event(topic="weather", a=3)).notified
+
+
+@KINDS
+@pytest.mark.parametrize("policy", [Policy.REPLICATION, Policy.PARTITION])
+def test_helpers_share_the_load_of_one_broker(kind: type[Intervals], policy: Policy) -> None:
+    strategy = make(kind, relief=Relief(policy, threshold=5, brokers=4))
+    plain = make(kind)
+    for number in range(60):
+        for one in (strategy, plain):
+            one.subscribe(number % 20, str(number), query(a=(50, 51)))
+    assert max(plain.stored().values()) == 60
+    stored = sorted(strategy.stored().values())
+    if policy is Policy.PARTITION:
+        assert sum(stored) == 60
+        assert stored[-1] < 40
+    else:
+        assert stored[-4:] == [60, 60, 60, 60]
+    examined = strategy.examined
+    for number in range(12):
+        assert len(strategy.publish(number, event(number, a=50)).notified) == 60
+    assert strategy.examined - examined == 12 * 60
+    assert strategy.fabric.messages["redirect"] > 0
+
+
+@pytest.mark.parametrize("table", [Chord(range(50), 12), CubeTable(range(50), 12)])
+@pytest.mark.parametrize("shape", [Shape(0, 0.0), Shape(3, 0.0), Shape(6, 250 / 4096)])
+def test_group_trees_store_with_members_and_everybody_agrees(table: HashTable, shape: Shape) -> None:
+    random = Random(1)
+    members = random.sample(range(50), 9)
+    tree = GroupTree(table, "T", shape)
+    tree.register(members)
+    used = set()
+    for key in range(0, 4096, 7):
+        place, passed, _ = tree.locate(key)
+        assert place in members
+        assert 1 <= passed <= shape.depth + 1
+        assert len(tree.servers(key)) == shape.depth + 1
+        used.add(place)
+    assert used <= set(members)
+    tree.register([])
+    assert tree.locate(5)[0] == table.owner(tree.region_server(0, 5))
+
+
+def test_the_papers_tree() -> None:
+    """Figure 2: a space of 8 with the root at 0; peers 1, 2, 5 and 6 are members. Data 3 and 4 find nobody before level
+    1, the region (0, 4], and are remapped to 1 and 2."""
+    table = Chord(range(8), 3)
+    at = {table.identifier(node): node for node in table.nodes}
+    group = next(str(i) for i in range(1_000) if GroupTree(table, str(i), Shape(0)).region_server(0, 1) == 0)
+    tree = GroupTree(table, group, Shape(3, 0.0))
+    tree.register([at[i] for i in (1, 2, 5, 6)])
+    assert [tree.region_server(1, key) for key in range(8)] == [0, 4, 4, 4, 4, 0, 0, 0]
+    assert [tree.region_server(2, key) for key in range(8)] == [0, 2, 2, 4, 4, 6, 6, 0]
+    assert tree.locate(4) == (at[2], 3, 2)
+    assert tree.locate(3) == (at[1], 3, 1)
+    assert tree.locate(5) == (at[5], 1, 5)
+
+
+def test_a_tree_with_rotation_serves_from_more_nodes() -> None:
+    table = Chord(range(128))
+    spread = {}
+    for rotation in (0.0, 0.06):
+        tree = GroupTree(table, "T", Shape(5, rotation))
+        spread[rotation] = len(
+            {table.owner(server) for key in range(0, 1 << 64, 1 << 58) for server in tree.servers(key)}
+        )
+    assert spread[0.06] > spread[0.0]
+
+
+def test_members_only_store_their_own_topic() -> None:
+    strategy = make(Clusters)
+    for number in range(40):
+        strategy.subscribe(
+            number % 4 + (10 if number % 2 else 0), str(number), query(topic=f"t{number % 2}", a=(0, 99))
+        )
+    for node, held in strategy.stored().items():
+        assert not held or node in {0, 2, 11, 13}
+
+
+def test_similar_groups_are_merged_and_parted() -> None:
+    assert similar_groups({"a": [1, 2, 3], "b": [1, 2, 3, 4], "c": [7]}, 3, 1) == [frozenset("ab")]
+    assert similar_groups({"a": [1, 2, 3], "b": [1, 2, 3, 4, 5]}, 3, 1) == []
+    strategy = make(Clusters)
+    assert isinstance(strategy, Clusters)
+    for number in range(6):
+        for topic in ("t0", "t1", "t2") if number < 2 else ("t0", "t1"):
+            strategy.subscribe(number, f"{topic} {number}", query(topic=topic, a=(0, 99)))
+
+    def check() -> None:
+        for topic, homes in (("t0", 6), ("t1", 6), ("t2", 2)):
+            expected = {name for name in strategy.subscriptions if name.startswith(topic)}
+            assert strategy.publish(9, event(topic=topic, a=3)).notified == expected
+            assert homes <= len(expected) + 1
+
+    check()
+    assert strategy.merge(4, 1) == [frozenset({EX + "t0", EX + "t1"})]
+    assert len(set(strategy.super_topics.values())) == 1
+    check()
+    strategy.subscribe(8, "t1 8", query(topic="t1", a=(0, 99)))
+    check()
+    strategy.subscribe(9, "t1 9", query(topic="t1", a=(0, 99)))
+    strategy.join(30)
+    check()
+    assert strategy.merge(4, 1) == []
+    assert not strategy.super_topics
+    check()

@@ -1,0 +1,215 @@
+"""The laboratory: its fast models against the systems themselves, the trends of the papers in small, and its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import qel
+from superpeer.cli import app
+from superpeer.dht.chord import Chord
+from superpeer.dht.clusters import Clusters
+from superpeer.dht.cube_table import CubeTable
+from superpeer.dht.errors import DhtError
+from superpeer.dht.group_tree import Shape
+from superpeer.dht.intervals import Intervals
+from superpeer.dht.lab import experiment, experiments, string_model
+from superpeer.dht.lab.bibliography import Bibliography
+from superpeer.dht.lab.experiment import Figure, Finding, run
+from superpeer.dht.lab.interval_workload import SCHEMA, Workload
+from superpeer.dht.lab.intervals import GroupTrees, Setting, SingleRing, measure
+from superpeer.dht.lab.output import write
+from superpeer.dht.lab.string_load import loads
+from superpeer.dht.selective import SelectiveBroadcast
+from superpeer.dht.simulation import Fabric, Leg, Work
+from superpeer.dht.string_matching import Matching, SubId, without_hopeless
+from superpeer.dht.string_matching import run as match
+from superpeer.dht.timing import BUSY, FREE, Environment, Operation, management_s, match_latency_s
+
+SMALL = 0.002
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("drops_hopeless", [False, True])
+def test_the_string_model_counts_what_the_matchings_send(seed: int, drops_hopeless: bool) -> None:
+    random = np.random.default_rng(seed)
+    subscriptions, events, width, values = 60, 40, 6, 3
+    declared = random.random((subscriptions, width)) < 0.4
+    declared[~declared.any(axis=1), 0] = True
+    wanted = random.integers(0, values, (subscriptions, width))
+    has = random.random((events, width)) < 0.6
+    given = random.integers(0, values, (events, width))
+    sent = string_model.count_in(declared, wanted, has, given, drops_hopeless=drops_hopeless)
+    names = [str(attribute) for attribute in range(width)]
+    subs = [SubId(0, str(i), 0, frozenset(names[a] for a in np.flatnonzero(declared[i]))) for i in range(subscriptions)]
+    totals = dict.fromkeys(Matching, 0)
+    for event in range(events):
+        order = [names[a] for a in np.flatnonzero(has[event])]
+        local = {
+            name: {
+                sub
+                for i, sub in enumerate(subs)
+                if name in sub.declared and wanted[i, int(name)] == given[event, int(name)]
+            }
+            for name in order
+        }
+        if drops_hopeless:
+            local = without_hopeless(local, order)
+        for matching in Matching:
+            totals[matching] += match(matching, order, local, order).sent
+    assert sent.coordinated == pytest.approx(totals[Matching.COORDINATED] / events)
+    assert sent.distributed == pytest.approx(totals[Matching.DISTRIBUTED] / events)
+    assert sent.hybrid == pytest.approx(totals[Matching.HYBRID] / events)
+
+
+def figures(name: str, scale: float) -> dict[str, Figure]:
+    found = {one.name: one for one in run(experiment(name), scale=scale)}
+    return {key: one for key, one in found.items() if isinstance(one, Figure)}
+
+
+def test_dhtstrings_trends() -> None:
+    values = figures("strings-values", 0.05)["strings-values"].series
+    assert all(c < h < 1.6 * c for (_, c), (_, h) in zip(values["coordinated"], values["hybrid"], strict=True))
+    assert all(d > 1.7 * h for (_, d), (_, h) in zip(values["distributed"], values["hybrid"], strict=True))
+    mixed = figures("strings-mixed", 0.03)["strings-mixed"].series
+    assert mixed["hybrid"][0][1] < 0.7 * mixed["coordinated"][0][1]
+    assert mixed["hybrid"][-1][1] > 0.7 * mixed["coordinated"][-1][1]
+    response = figures("strings-response", 0.05)["strings-response"].series
+    assert response["distributed"][0][1] < 20
+    assert response["hybrid"][0][1] < 20
+    assert response["distributed"][-1][1] > 95
+    assert response["hybrid"][-1][1] < 50
+
+
+def test_dhtstrings_load_evens_out_with_attributes() -> None:
+    few, many = (loads(attributes, 1.4, 5_000, 128, equalities_only=False, even=True, seed=1) for attributes in (1, 35))
+    assert few.sum() == 5_000
+    assert many.max() / many.min() < 8 < few.max() / max(few.min(), 1)
+
+
+def test_a_trace_takes_the_time_that_it_takes() -> None:
+    """Two events meet at a broker that examines ten subscriptions for a tenth of a second each."""
+    slow = Environment("slow", 1.0, 0.1, 0.0)
+    trace = (Leg("publish", (1,)), Work(1, 10, 1))
+    operations = [Operation(0.0, trace), Operation(0.5, trace)]
+    assert match_latency_s(operations, slow, 0) == pytest.approx((1.0 + 1.5) / 2)
+    assert management_s(trace, slow) == pytest.approx(1.0)
+    hops = (Leg("publish", (1, 2, 3)), Work(3, 0, 1))
+    latencies = [match_latency_s([Operation(0.0, hops)], slow, seed) for seed in range(800)]
+    assert sum(latencies) / len(latencies) == pytest.approx(4.0, rel=0.1)
+
+
+def test_helpers_are_reached_while_the_broker_examines() -> None:
+    slow = Environment("slow", 1.0, 1.0, 0.0)
+    trace = (Leg("publish", (1, 2)), Leg("redirect", (2, 3)), Work(3, 1, 1), Work(2, 100, 0))
+    latencies = [match_latency_s([Operation(0.0, trace)], slow, seed) for seed in range(400)]
+    assert sum(latencies) / len(latencies) == pytest.approx(5.0, rel=0.15)
+
+
+@pytest.mark.parametrize("pair", [(Intervals, SingleRing), (Clusters, GroupTrees)])
+def test_comparing_ranges_gives_what_queries_do(pair: tuple[type[Intervals], type[SingleRing]]) -> None:
+    workload = Workload(20, 0.6, 40.0, 3)
+    requests = workload.requests(120)
+    plain, quick = (kind(Fabric(Chord(range(20), 12)), attributes=SCHEMA, serves_any_topic=False) for kind in pair)
+    assert isinstance(quick, SingleRing | GroupTrees)
+    quick.requests = requests
+    for number, request in enumerate(requests):
+        for one in (plain, quick):
+            one.subscribe(request.home, str(number), request.query)
+    total = 0
+    for occurrence in workload.occurrences(requests, 60):
+        expected = plain.publish(occurrence.at, occurrence.publication).notified
+        assert quick.publish(occurrence.at, occurrence.publication).notified == expected
+        assert expected
+        total += len(expected)
+    assert total > 60
+
+
+def test_many_clusters_cost_less_and_one_is_faster() -> None:
+    single = measure(Setting(nodes=64, subscriptions=400, events=800))
+    many = measure(Setting(nodes=64, subscriptions=400, events=800, shape=Shape()))
+    assert many.management_s["free"] < single.management_s["free"]
+    assert single.latency_s["free"] < many.latency_s["free"]
+    assert single.management_s["busy"] == pytest.approx(
+        single.management_s["free"] * BUSY.examination_s / FREE.examination_s
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_selective_broadcast_is_exact(seed: int) -> None:
+    random, bibliography = Random(seed), Bibliography(seed, authors=8)
+    system = SelectiveBroadcast(Fabric(CubeTable(range(13))))
+    for publisher in (2, 7):
+        system.advertise(publisher, qel.Advertisement(schemas=["dc:", "bibo:"]))
+    queries = {}
+    for number in range(60):
+        queries[str(number)] = qel.parse(bibliography.author_and_year())
+        system.subscribe(random.randrange(13), str(number), queries[str(number)])
+    for number in range(0, 60, 3):
+        system.unsubscribe(str(number))
+        del queries[str(number)]
+    matched = 0
+    for number in range(60):
+        article = bibliography.article(number)
+        expected = {
+            name
+            for name, query in queries.items()
+            if any(qel.matching.meets(one, article.description, qel.Topics()) for one in query.normal_form.disjuncts)
+        }
+        assert system.publish(random.choice((2, 7)), article).notified == expected
+        matched += len(expected)
+    assert matched > 10
+    assert system.fabric.messages["notify"] > 0
+
+
+@pytest.mark.parametrize("name", sorted(experiments()))
+def test_every_experiment_runs_and_writes_its_figures(name: str, tmp_path: Path) -> None:
+    chosen = experiment(name)
+    found = run(chosen, scale=SMALL)
+    assert found
+    files = write(found[:2], tmp_path)
+    assert len(files) == 2 * len(found[:2])
+    for file in files:
+        assert file.stat().st_size > (1_000 if file.suffix == ".png" else 10)
+
+
+def test_the_same_seed_gives_the_same_figures() -> None:
+    def once(seed: int) -> list[Finding]:
+        return run(experiment("strings-mixed"), scale=SMALL, seed=seed)
+
+    assert once(1) == once(1) != once(2)
+
+
+def test_workers_change_nothing() -> None:
+    chosen = experiment("strings-response")
+    assert run(chosen, scale=0.01, workers=2) == run(chosen, scale=0.01)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    runner = CliRunner()
+    listed = runner.invoke(app, ["lab", "list"])
+    assert listed.exit_code == 0
+    assert all(name in listed.output for name in experiments())
+    arguments = ["lab", "run", "strings-response", "--out", str(tmp_path), "--scale", "0.01", "--workers", "1"]
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"strings-response.csv", "strings-response.png"}
+    table = (tmp_path / "strings-response.csv").read_text(encoding="utf-8").splitlines()
+    assert len(table) == 11
+
+
+def test_mistakes_are_explained(tmp_path: Path) -> None:
+    with pytest.raises(DhtError, match="no experiment 'magic'"):
+        experiment("magic")
+    with pytest.raises(DhtError, match="scale"):
+        run(experiment("strings-response"), scale=2)
+    with pytest.raises(DhtError, match="worker"):
+        run(experiment("strings-response"), workers=0)
+    blocked = tmp_path / "file"
+    blocked.write_text("", encoding="utf-8")
+    with pytest.raises(DhtError, match="cannot write"):
+        write([], blocked / "below")
