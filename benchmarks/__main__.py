@@ -11,7 +11,7 @@ import benchmarks
 
 def main(names: list[str]) -> None:
     known = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__))
-    runnable = [name for name in known if name not in ("__main__", "measuring", "workload")]
+    runnable = [name for name in known if name not in ("__main__", "catalogue", "competitors", "measuring", "workload")]
     unknown = [name for name in names if name not in runnable]
     if unknown:
         sys.exit(f"there is no benchmark {unknown[0]}; there are {', '.join(runnable)}")

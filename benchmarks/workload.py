@@ -23,6 +23,11 @@ class Bibliography:
         self._author_weights = list(accumulate(1 / rank for rank in range(1, authors + 1)))
         self._word_weights = list(accumulate(1 / rank for rank in range(1, words + 1)))
 
+    @property
+    def authors(self) -> list[str]:
+        """The most popular first."""
+        return list(self._authors)
+
     def subscriptions(self, number: int) -> Iterator[str]:
         """Queries for authors, words of titles and years, some of them unions."""
         for _ in range(number):
