@@ -17,7 +17,7 @@ from lark import Token
 from qel.dates import read_date
 from qel.errors import QelLimitError, QelSyntaxError, QelTypeError
 from qel.names import PREFIXES, expand, is_iri
-from qel.parser import Formula, Leaf, RawChain, RawQuery, RawTest, RawTriple, place_of, read
+from qel.parser import MAX_CHAIN_WORDS, Formula, Leaf, RawChain, RawQuery, RawTest, RawTriple, place_of, read
 from qel.syntax import (
     And,
     Atom,
@@ -130,6 +130,7 @@ class _Elaboration:
             return And(parts) if part.conjunctive else Or(parts)
         if isinstance(part, RawTriple):
             self.fail(part.keyword, *_TRIPLE_UNDER_OR)
+        assert part.variable is not None
         self.check_variable(part.variable, str(part.variable))
         atom = self.chain(part) if isinstance(part, RawChain) else self.atom(part)
         if part.variable == self.subject and not isinstance(atom, UriIs | Within):
@@ -209,6 +210,9 @@ class _Elaboration:
                 gaps.append(self.gap(*raw.gaps[i - 1]))
             gaps.extend([Gap(0, 0)] * (len(found) - 1))
             words.extend(found)
+            if len(words) > MAX_CHAIN_WORDS:
+                message = f"a chain has at most {MAX_CHAIN_WORDS} words; say several, with &"
+                raise QelLimitError(message, MAX_CHAIN_WORDS, place_of(self.text, string))
         return Words(Chain(tuple(words), tuple(gaps)))
 
     def gap(self, least: Token, most: Token) -> Gap:

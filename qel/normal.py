@@ -33,9 +33,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from qel.parser import normal_size
+from qel.parser import ONE_TEST, NormalSize, chain_size, normal_size
 from qel.regions import ANY, Region, region_of
-from qel.syntax import And, Constraint, Query, Test
+from qel.syntax import And, Constraint, Query, Test, Words
 
 MAX_PRIMES = 256
 MAX_CONSENSUS_STEPS = 2_000
@@ -191,10 +191,10 @@ def _expand(constraint: Constraint) -> list[list[Test]]:
     return expanded
 
 
-def _check_size(constraint: Constraint) -> tuple[int, int]:
+def _check_size(constraint: Constraint) -> NormalSize:
     """Refuses a constraint whose normal form is too large: one that was built by hand has not been counted yet."""
     if isinstance(constraint, Test):
-        return 1, 1
+        return chain_size(len(constraint.atom.chain.words)) if isinstance(constraint.atom, Words) else ONE_TEST
     return normal_size(isinstance(constraint, And), map(_check_size, constraint.parts))
 
 

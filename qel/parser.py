@@ -7,18 +7,21 @@ form will be; so neither deep nesting nor a short text with an enormous normal f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from lark import Lark, Token, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from qel.errors import Place, QelLimitError, QelSyntaxError
+from qel.text import words_of
 
 MAX_CHARACTERS = 65_536
 MAX_DISJUNCTS = 256
-MAX_NORMAL_FORM_TESTS = 16_384
+MAX_NORMAL_FORM_TESTS = 2_048
+MAX_ALTERNATIVE_TESTS = 64
+MAX_CHAIN_WORDS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,9 @@ class RawTest:
 
 @dataclass(frozen=True, slots=True)
 class RawChain:
-    """One chain of a `words` test: strings, and the bounds of the gaps between them."""
+    """One chain of a `words` test: the variable, once it is known; strings, and the bounds of the gaps between them."""
 
-    variable: Token
+    variable: Token | None
     strings: tuple[Token, ...]
     gaps: tuple[tuple[Token, Token], ...]
 
@@ -51,14 +54,29 @@ class RawChain:
 Leaf = RawTriple | RawTest | RawChain
 
 
+class NormalSize(NamedTuple):
+    """The size of a normal form: disjuncts, tests and triples in all of them, and in the longest."""
+
+    disjuncts: int
+    tests: int
+    longest: int
+
+
+ONE_TEST = NormalSize(1, 1, 1)
+
+
+def chain_size(words: int) -> NormalSize:
+    """That of a chain, each word of which is to be compared."""
+    return NormalSize(1, words, words)
+
+
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A conjunction or disjunction, with the size of its normal form: disjuncts, and tests in all of them."""
+    """A conjunction or disjunction, with the size of its normal form."""
 
     conjunctive: bool
     parts: tuple[Formula | Leaf, ...]
-    disjuncts: int
-    tests: int
+    size: NormalSize
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +147,13 @@ class _Builder:
         function, variable, comparison, constant = children
         return RawTest(variable, function, constant, comparison)
 
-    def chain(self, children: list[Any]) -> tuple[tuple[Token, ...], tuple[tuple[Token, Token], ...]]:
+    def chain(self, children: list[Any]) -> RawChain:
         strings, gaps = children[:1], []
         for i in range(1, len(children), 4):
             _, least, most, string = children[i : i + 4]
             gaps.append((least, most))
             strings.append(string)
-        return tuple(strings), tuple(gaps)
+        return RawChain(None, tuple(strings), tuple(gaps))
 
     def words(self, children: list[Any]) -> Formula | Leaf:
         variable, _, pattern = children
@@ -145,8 +163,9 @@ class _Builder:
 def _said_of(variable: Token, pattern: Any) -> Formula | Leaf:
     if isinstance(pattern, Formula):
         parts = tuple(_said_of(variable, part) for part in pattern.parts)
-        return Formula(pattern.conjunctive, parts, pattern.disjuncts, pattern.tests)
-    return RawChain(variable, *pattern)
+        return Formula(pattern.conjunctive, parts, pattern.size)
+    assert isinstance(pattern, RawChain)
+    return replace(pattern, variable=variable)
 
 
 def _combine(conjunctive: bool, children: Iterable[Any]) -> Any:
@@ -158,36 +177,44 @@ def _combine(conjunctive: bool, children: Iterable[Any]) -> Any:
             parts.append(child)
     if len(parts) == 1:
         return parts[0]
-    sizes = ((part.disjuncts, part.tests) if isinstance(part, Formula) else (1, 1) for part in parts)
-    return Formula(conjunctive, tuple(parts), *normal_size(conjunctive, sizes))
+    return Formula(conjunctive, tuple(parts), normal_size(conjunctive, map(_size, parts)))
 
 
-def normal_size(conjunctive: bool, parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    """The disjuncts of a formula in normal form, and the tests in all of them, from those of its parts. Refused with a
-    QelLimitError as soon as they grow too large."""
-    disjuncts, tests = (1, 0) if conjunctive else (0, 0)
-    for more, its_tests in parts:
+def _size(part: Any) -> NormalSize:
+    if isinstance(part, Formula):
+        return part.size
+    if isinstance(part, RawChain):
+        return chain_size(sum(len(words_of(string)) for string in part.strings))
+    return ONE_TEST
+
+
+def normal_size(conjunctive: bool, parts: Iterable[NormalSize]) -> NormalSize:
+    """The size of a formula in normal form, from those of its parts. Refused with a QelLimitError as soon as it grows
+    too large: comparing two queries may compare every test of one with every test of the other."""
+    size = NormalSize(1, 0, 0) if conjunctive else NormalSize(0, 0, 0)
+    for part in parts:
         if conjunctive:
-            disjuncts, tests = disjuncts * more, tests * more + its_tests * disjuncts
+            tests = size.tests * part.disjuncts + part.tests * size.disjuncts
+            size = NormalSize(size.disjuncts * part.disjuncts, tests, size.longest + part.longest)
         else:
-            disjuncts, tests = disjuncts + more, tests + its_tests
-        _check_size(disjuncts, tests)
-    return disjuncts, tests
+            longest = max(size.longest, part.longest)
+            size = NormalSize(size.disjuncts + part.disjuncts, size.tests + part.tests, longest)
+        _check_size(size)
+    return size
 
 
-def _check_size(disjuncts: int, tests: int) -> None:
-    if disjuncts > MAX_DISJUNCTS:
-        raise QelLimitError(
-            f"written out as alternatives, the constraint has more than {MAX_DISJUNCTS:,} of them, which is the "
-            "limit; split it into several subscriptions",
-            MAX_DISJUNCTS,
-        )
-    if tests > MAX_NORMAL_FORM_TESTS:
-        raise QelLimitError(
-            f"written out as alternatives, the constraint has more than {MAX_NORMAL_FORM_TESTS:,} tests, which is "
-            "the limit; split it into several subscriptions",
-            MAX_NORMAL_FORM_TESTS,
-        )
+def _check_size(size: NormalSize) -> None:
+    for counted, limit, what in (
+        (size.disjuncts, MAX_DISJUNCTS, "alternatives"),
+        (size.tests, MAX_NORMAL_FORM_TESTS, "tests and triples in all its alternatives"),
+        (size.longest, MAX_ALTERNATIVE_TESTS, "tests and triples in one alternative"),
+    ):
+        if counted > limit:
+            raise QelLimitError(
+                f"written out as alternatives, the query has more than {limit:,} {what}, which is the limit; "
+                "split it into several subscriptions",
+                limit,
+            )
 
 
 @cache

@@ -17,9 +17,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import gcd
+from typing import NamedTuple
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -47,9 +48,11 @@ class Chain:
 
     words: tuple[str, ...]
     gaps: tuple[Gap, ...] = ()
+    vocabulary: frozenset[str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         assert len(self.words) == len(self.gaps) + 1
+        object.__setattr__(self, "vocabulary", frozenset(self.words))
 
     def __str__(self) -> str:
         steps = "".join(f' {gap} "{word}"' for word, gap in zip(self.words[1:], self.gaps, strict=True))
@@ -69,24 +72,53 @@ class Chain:
 
     def implies(self, other: Chain) -> bool:
         """Whether every text with this chain has the other one: the other, read off along this one."""
-        places = [i for i, word in enumerate(self.words) if word == other.words[0]]
-        for wanted, gap in zip(other.words[1:], other.gaps, strict=True):
-            places = [
-                j
-                for j, word in enumerate(self.words)
-                if word == wanted and any(i < j and self._within(i, j, gap) for i in places)
-            ]
-        return bool(places)
-
-    def _within(self, i: int, j: int, gap: Gap) -> bool:
-        between = j - i - 1
-        least = between + sum(step.least for step in self.gaps[i:j])
-        if least < gap.least:
+        if not other.vocabulary <= self.vocabulary:
             return False
-        if gap.most is None:
+        if not other.gaps:
             return True
-        mosts = [step.most for step in self.gaps[i:j]]
-        return None not in mosts and between + sum(most for most in mosts if most is not None) <= gap.most
+        reached = [i for i, word in enumerate(self.words) if word == other.words[0]]
+        places = _places(self.gaps)
+        for wanted, gap in zip(other.words[1:], other.gaps, strict=True):
+            reached = self._reached(wanted, gap, reached, places)
+            if not reached:
+                return False
+        return True
+
+    def _reached(self, wanted: str, gap: Gap, before: list[int], places: list[_Place]) -> list[int]:
+        """Where the word stands with one of those before it at a distance that is sure to fit the gap. The first that is
+        not too far only moves on, as the next places lie further on."""
+        found: list[int] = []
+        start = 0
+        for j, word in enumerate(self.words):
+            if word != wanted:
+                continue
+            here = places[j]
+            while start < len(before) and before[start] < j and here.may_be_too_far_from(places[before[start]], gap):
+                start += 1
+            if start < len(before) and before[start] < j and here.least - places[before[start]].least - 1 >= gap.least:
+                found.append(j)
+        return found
+
+
+class _Place(NamedTuple):
+    """How far behind the first word of a chain one of its words stands: at least, at most, and after how many gaps that
+    have no end."""
+
+    least: int
+    most: int
+    endless: int
+
+    def may_be_too_far_from(self, other: _Place, gap: Gap) -> bool:
+        return gap.most is not None and (self.endless > other.endless or self.most - other.most - 1 > gap.most)
+
+
+def _places(gaps: Sequence[Gap]) -> list[_Place]:
+    places = [_Place(0, 0, 0)]
+    for gap in gaps:
+        last = places[-1]
+        most = last.most + 1 + (gap.most or 0)
+        places.append(_Place(last.least + 1 + gap.least, most, last.endless + (gap.most is None)))
+    return places
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from superpeer.node.errors import BadRequest
 
 MAX_PARTS = 4
 
+SHORT_QUERY_CHARACTERS = 1_024
 KEY_BYTES = 32
 MAX_COUNT = 2**62
 
@@ -40,9 +41,13 @@ def read_elements(forms: Iterable[ElementForm]) -> frozenset[Element]:
     return frozenset(map(_read_element, forms))
 
 
-@lru_cache(maxsize=16_384)
 def read_query(text: str) -> Query:
-    """The query that a text stands for. Remembered: the same subscriptions pass again and again."""
+    """The query that a text stands for. Remembered, unless it is long: the same subscriptions pass again and again."""
+    return _read_short_query(text) if len(text) <= SHORT_QUERY_CHARACTERS else qel.parse(text)
+
+
+@lru_cache(maxsize=16_384)
+def _read_short_query(text: str) -> Query:
     return qel.parse(text)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import qel
 from qel.dates import Span
-from qel.parser import MAX_CHARACTERS, MAX_DISJUNCTS
+from qel.parser import MAX_ALTERNATIVE_TESTS, MAX_CHAIN_WORDS, MAX_CHARACTERS, MAX_DISJUNCTS
 from qel.syntax import (
     And,
     Compare,
@@ -255,6 +255,11 @@ def test_a_variable_may_be_tested_in_several_views() -> None:
         "X : t(X, dc:a, Y) & (" + " | ".join(f"Y = {i}" for i in range(MAX_DISJUNCTS + 1)) + ")",
         "X : t(X, dc:a, Y) & " + "(Y = 1 | (Y = 2 & " * 300 + "Y = 1" + "))" * 300,
         "X : t(X, dc:a, Y) & Y words (" + " & ".join(['("a" | "b")'] * 40) + ")",
+        "X : t(X, dc:a, Y) & " + " & ".join(f'Y contains "{i}"' for i in range(MAX_ALTERNATIVE_TESTS)),
+        "X : t(X, dc:a, Y) & Y words (" + " & ".join(f'"w{i}"' for i in range(MAX_ALTERNATIVE_TESTS)) + ")",
+        "X : " + " & ".join(f"t(X, dc:a, Y{i})" for i in range(MAX_ALTERNATIVE_TESTS + 1)),
+        "X : t(X, dc:a, Y) & " + " & ".join(["Y = 1"] * 15) + " & (" + " | ".join(["Y = 1"] * 256) + ")",
+        'X : t(X, dc:a, Y) & Y words ("' + " ".join(["w"] * (MAX_CHAIN_WORDS + 1)) + '")',
         "X : t(X, dc:a, Y)" + " " * MAX_CHARACTERS,
         "X : t(X, dc:a, Y) & Y = " + "9" * 5_000,
     ],

@@ -57,6 +57,38 @@ def test_a_chain_that_implies_another_is_found_with_it(one: Chain, other: Chain,
         assert other.occurs_in(text)
 
 
+@st.composite
+def long_chains(draw: st.DrawFn) -> Chain:
+    chosen = draw(st.lists(st.sampled_from(["a", "b"]), min_size=1, max_size=7))
+    between = draw(st.lists(gaps, min_size=len(chosen) - 1, max_size=len(chosen) - 1))
+    return Chain(tuple(chosen), tuple(between))
+
+
+def is_read_off(other: Chain, one: Chain) -> bool:
+    """By trying all places: each word of the other at a word of the one, with gaps that are sure to fit."""
+
+    def goes_on(at: int, step: int) -> bool:
+        if step == len(other.gaps):
+            return True
+        wanted, gap = other.words[step + 1], other.gaps[step]
+        for j in range(at + 1, len(one.words)):
+            between = one.gaps[at:j]
+            least = j - at - 1 + sum(step.least for step in between)
+            mosts = [step.most for step in between]
+            fits = gap.most is None or (None not in mosts and j - at - 1 + sum(m or 0 for m in mosts) <= gap.most)
+            if one.words[j] == wanted and least >= gap.least and fits and goes_on(j, step + 1):
+                return True
+        return False
+
+    return any(word == other.words[0] and goes_on(i, 0) for i, word in enumerate(one.words))
+
+
+@given(long_chains(), long_chains())
+def test_a_chain_implies_what_can_be_read_off_along_it(one: Chain, other: Chain) -> None:
+    assert one.implies(other) == is_read_off(other, one)
+    assert one.implies(one)
+
+
 @given(st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=6), small_words, st.integers(1, 20))
 def test_similarity_is_the_cosine_of_word_counts(wanted: list[str], text: list[str], twentieths: int) -> None:
     likeness = Likeness.of(" ".join(wanted), Fraction(twentieths, 20))
