@@ -85,8 +85,8 @@ class Chain:
         return True
 
     def _reached(self, wanted: str, gap: Gap, before: list[int], places: list[_Place]) -> list[int]:
-        """Where the word stands with one of those before it at a distance that is sure to fit the gap. The first that is
-        not too far only moves on, as the next places lie further on."""
+        """Where the word stands with one of those before it at a distance that is sure to fit the gap. The first that
+        is not too far only moves on, as the next places lie further on."""
         found: list[int] = []
         start = 0
         for j, word in enumerate(self.words):
