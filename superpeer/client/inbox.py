@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from auth import AuthError, BatchVerifier
 from superpeer.client.journal import Journal
 from superpeer.net import Reason, Violation
+from superpeer.node.body import said_in
 from superpeer.node.coding import Code
 from superpeer.node.errors import Refused
 from superpeer.node.forms import Form
@@ -116,7 +117,7 @@ class Inbox:
     def _is_genuine(self, publication: Publication) -> bool:
         try:
             self._verifier.verify(publication.source, publication.draft.item, publication.draft.proof)
-            publication.description  # noqa: B018 - reads it
+            said_in(publication.draft.body)
         except (AuthError, Refused) as error:
             self.refused[type(error).__name__] += 1
             log.warning("a notification is dropped: %s", error)

@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from qel.matching import is_met
-from qel.topics import NO_TOPICS
 from superpeer.node.delivery import Delivery, Messages
 from superpeer.node.exchange import InView
 from superpeer.node.forms import Count, Form, read_query
@@ -205,8 +203,7 @@ class CatchingUp:
             names = tuple(
                 one.name
                 for one, query in queries
-                if _is_wanted(one, publication, question.mark, is_history=is_history)
-                and is_met(query, publication.description, NO_TOPICS)
+                if _is_wanted(one, publication, question.mark, is_history=is_history) and publication.meets(query)
             )
             if names:
                 found.append(Found(publication, names, is_history))

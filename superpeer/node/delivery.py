@@ -146,7 +146,7 @@ class Delivery:
             self._workspace.keep(Enqueued(publication, new, self._workspace.now))
 
     def _pass_on(self, publication: Publication, came_from: Link | None, tables: Tables[Link, Link]) -> Messages:
-        local, links = tables.recipients(publication.description, came_from)
+        local, links = tables.recipients(publication.description, came_from, publication.topics)
         by_peer: dict[str, list[str]] = {}
         for subscription in sorted(local, key=attrgetter("peer", "subscription")):
             by_peer.setdefault(subscription.peer, []).append(subscription.subscription)

@@ -15,7 +15,7 @@ import qel
 from auth import BatchVerifier, Origin, PublicId, PublicKey, Registration, Registry, UnknownPeer
 from auth.welcoming import Outcome
 from qel.advertisements import unadmitted
-from superpeer.node.body import description_of
+from superpeer.node.body import said_in
 from superpeer.node.broker import Broker
 from superpeer.node.errors import BadPublication, BadRequest, LimitReached, Nonconforming
 from superpeer.node.forms import read_elements, read_query
@@ -278,7 +278,7 @@ class Peers:
         source = Origin(draft.publisher, draft.salt, self._registry.key)
         self._verifier.verify(source, draft.item, draft.proof)
         if not self._accepts_nonconforming:
-            missing = {name for name, _ in unadmitted(kept.advertisement, description_of(draft.body))}
+            missing = {name for name, _ in unadmitted(kept.advertisement, said_in(draft.body).description)}
             if missing:
                 raise Nonconforming(tuple(sorted(missing)))
         waiting, most = len(log.unacknowledged), self._limits.unacknowledged_publications
@@ -390,7 +390,7 @@ class Peers:
 
     def _check_body(self, body: bytes) -> None:
         self._check_size("what a publication says", len(body), self._limits.body_bytes)
-        description_of(body)
+        said_in(body)
 
     def _check_size(self, what: str, size: int, most: int) -> None:
         if size > most:

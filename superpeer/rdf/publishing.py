@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from qel import PREFIXES, Advertisement, Range, Uri, namespace
 from qel.advertisements import AdvertisedValue
 from qel.names import RDF, RDF_TYPE
+from qel.topics import UPWARDS, Topics
 from qel.values import Kind, Value, datatype_of, value_of
 
 NAMES = (
@@ -104,6 +105,7 @@ class Publications:
         self._predicates: dict[str, Any] = {}
         self._said: dict[_Key, dict[Statement[_Key], None]] = {}
         self._referred: set[_Key] = set()
+        self._broader: dict[str, list[str]] = {}
         for triple in triples:
             parts = triple if isinstance(triple, tuple) else (triple.subject, triple.predicate, triple.object)
             self._add(*parts[:3])
@@ -122,12 +124,19 @@ class Publications:
                     term, tuple((term, self._predicates[name], self._terms[value]) for name, value in lifted)
                 )
 
+    @property
+    def topics(self) -> Topics:
+        """The hierarchy of topics that the triples themselves tell of."""
+        return Topics.of(self._broader)
+
     def _add(self, subject: Any, predicate: Any, node: Any) -> None:
         name, value = value_of(predicate).text, self._key(node)
         self._predicates.setdefault(name, predicate)
         self._said.setdefault(self._key(subject), {})[name, value] = None
         if _is_blank(value):
             self._referred.add(value)
+        if name in UPWARDS and value.kind is Kind.URI:
+            self._broader.setdefault(value_of(subject).text, []).append(value.text)
 
     def _key(self, term: Any) -> _Key:
         value = value_of(term)
