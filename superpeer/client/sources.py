@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from superpeer.node.body import write_statements
 from superpeer.rdf import Problem, read
 from superpeer.rdf.publishing import Publications
 
@@ -26,3 +27,9 @@ def read_source(source: Source) -> tuple[Publications, list[Problem]]:
     """The publications that a source makes; reads all of it."""
     triples, problems = triples_in(source)
     return Publications(triples), problems
+
+
+def bodies_of(publications: Publications) -> Iterator[bytes]:
+    """What is signed of each, in their order."""
+    for subject, statements in publications.statements():
+        yield write_statements((subject.kind, subject.text), statements)

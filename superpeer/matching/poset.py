@@ -14,7 +14,7 @@ its parents unless another way leads there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from typing import TypeVar
 
 from qel import Query, Topics
@@ -42,6 +42,12 @@ class IndexedPoset(Poset[Source]):
     def match(self, description: Description, topics: Topics = NO_TOPICS) -> Iterator[Place[Source]]:
         """The places that what is said of one subject matches."""
         return iter(self._matcher.match(description, topics))
+
+    def match_all(
+        self, descriptions: Sequence[Description], topics: Topics = NO_TOPICS
+    ) -> list[Collection[Place[Source]]]:
+        """The same for several, which the kernels take together."""
+        return [list(found) for found in self._matcher.match_many(descriptions, topics)]
 
     def memory_bytes(self) -> int:
         """What the matcher within holds. Places, links and postings are Python's objects and not counted."""

@@ -59,6 +59,16 @@ def write_body(triples: Iterable[Any]) -> bytes:
     return _encoder.encode(Body(_term(described[0].subject), tuple(statements)))
 
 
+def write_statements(subject: tuple[Kind, str], statements: Iterable[tuple[str, tuple[Kind, str, str, str]]]) -> bytes:
+    """The same body from statements that are read already, none of them twice: properties, and for each value its
+    kind, text, language and datatype."""
+    values: dict[str, list[Term]] = {}
+    for name, value in statements:
+        values.setdefault(name, []).append(_term_of(*value))
+    pairs = tuple([(name, term) for name, terms in values.items() for term in terms])
+    return _encoder.encode(Body(Term(_KINDS[subject[0]], subject[1]), pairs))
+
+
 def read_body(data: bytes) -> Body:
     """Reads a body that somebody else wrote."""
     try:
@@ -83,12 +93,14 @@ def _remembered(data: bytes) -> Description:
 
 
 def _term(value: Value) -> Term:
-    if value.kind is not Kind.LITERAL:
-        return Term(_KINDS[value.kind], value.text)
-    language = getattr(value.term, "language", None) or ""
-    datatype = datatype_of(value.term)
+    return _term_of(value.kind, value.text, getattr(value.term, "language", None) or "", datatype_of(value.term))
+
+
+def _term_of(kind: Kind, text: str, language: str, datatype: str) -> Term:
+    if kind is not Kind.LITERAL:
+        return Term(_KINDS[kind], text)
     # What every literal has that says nothing else need not be said.
-    return Term("l", value.text, language, "" if language or datatype in (XSD_STRING, RDF_LANG_STRING) else datatype)
+    return Term("l", text, language, "" if language or datatype in (XSD_STRING, RDF_LANG_STRING) else datatype)
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -14,7 +14,7 @@ transitive; places that cover each other are one place.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -130,6 +130,12 @@ class Poset(Generic[Source]):
                 fresh = (place.children & candidates) - seen
                 seen |= fresh
                 pending.extend(fresh)
+
+    def match_all(
+        self, descriptions: Sequence[Description], topics: Topics = NO_TOPICS
+    ) -> list[Collection[Place[Source]]]:
+        """The same for several."""
+        return [list(self.match(description, topics)) for description in descriptions]
 
     def _take_over(self, former: Poset[Source]) -> None:
         """Goes on with the places and links of another poset, which is not used any more."""

@@ -36,8 +36,21 @@ class Kind(Enum):
     DELETED = "deleted"
 
 
+class Posting(Form, frozen=True):
+    """What a publisher says, under a number of its own."""
+
+    serial: Count
+    kind: Kind
+    body: bytes
+
+    @property
+    def item(self) -> Item:
+        """What is signed of it."""
+        return item_of(self.serial, self.kind, self.body)
+
+
 class Draft(Form, frozen=True, tag="draft"):
-    """What a publisher signs and hands to its access point."""
+    """What a publisher said and signed, with the proof of that."""
 
     publisher: PublicKey
     salt: Annotated[bytes, msgspec.Meta(min_length=SALT_BYTES, max_length=SALT_BYTES)]
