@@ -102,7 +102,7 @@ from auth.migration import (
     verify_attachment,
     verify_order,
 )
-from auth.notifications import BatchVerifier, Item, Origin, Proof, sign_batch, verify_item
+from auth.notifications import BatchVerifier, Item, Origin, Proof, sign_batch, sign_together, verify_item
 from auth.records import Ban, Departure, Record, Registration, decode_record
 from auth.registry import Granted, Registry, RegistryLimits
 from auth.revocation import (
@@ -249,6 +249,7 @@ __all__ = [
     "save_identity",
     "sign",
     "sign_batch",
+    "sign_together",
     "verify",
     "verify_attachment",
     "verify_item",

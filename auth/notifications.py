@@ -20,6 +20,7 @@ in the origin's log.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated
 
 import msgspec
@@ -47,7 +48,7 @@ class Origin(Message, frozen=True, tag="origin"):
 
     @property
     def public_id(self) -> PublicId:
-        return PublicId.derive(self.publisher, self.salt)
+        return _public_id(self.publisher, self.salt)
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -69,15 +70,21 @@ class Proof(Message, frozen=True, tag="proof"):
 
 def sign_batch(publisher: Identity, origin: Origin, items: Sequence[Item]) -> list[Proof]:
     """One signature for all; a proof for each, in the same order."""
+    return _proofs(*_signed(publisher, origin, items)) if items else []
+
+
+def sign_together(publisher: Identity, origin: Origin, items: Sequence[Item]) -> bytes:
+    """The signature alone, for whoever gets the whole batch and makes the proofs itself: see `BatchVerifier.prove`."""
+    return _signed(publisher, origin, items)[1]
+
+
+def _signed(publisher: Identity, origin: Origin, items: Sequence[Item]) -> tuple[list[list[bytes]], bytes]:
     if origin.publisher != publisher.public:
         raise WrongKey("a publisher signs notifications of its own only; give the origin with its key")
     if len(items) > MAX_BATCH:
         raise LimitExceeded("notifications in a batch", MAX_BATCH, "sign them in several batches")
-    if not items:
-        return []
     levels = tree([_leaf(item) for item in items])
-    signature = sign(publisher, Purpose.NOTIFICATIONS, *_parts(origin, len(items), levels[-1][0]))
-    return [Proof(index, len(items), path(levels, index), signature) for index in range(len(items))]
+    return levels, sign(publisher, Purpose.NOTIFICATIONS, *_parts(origin, len(items), levels[-1][0]))
 
 
 def verify_item(origin: Origin, item: Item, proof: Proof) -> None:
@@ -109,6 +116,26 @@ class BatchVerifier:
             self._verified[batch] = None
             if len(self._verified) > self._max_batches:
                 del self._verified[next(iter(self._verified))]
+
+    def prove(self, origin: Origin, items: Sequence[Item], signature: bytes) -> list[Proof]:
+        """The proofs of all notifications of a batch that its publisher signed; raises as `verify` does."""
+        assert 0 < len(items) <= MAX_BATCH
+        if self._revocations is not None:
+            self._revocations.require(origin.publisher)
+        levels = tree([_leaf(item) for item in items])
+        proofs = _proofs(levels, signature)
+        verify_root(origin, proofs[0], levels[-1][0])
+        return proofs
+
+
+@lru_cache(maxsize=4_096)
+def _public_id(publisher: PublicKey, salt: bytes) -> PublicId:
+    return PublicId.derive(publisher, salt)
+
+
+def _proofs(levels: list[list[bytes]], signature: bytes) -> list[Proof]:
+    size = len(levels[0])
+    return [Proof(index, size, path(levels, index), signature) for index in range(size)]
 
 
 def _leaf(item: Item) -> bytes:

@@ -39,6 +39,9 @@ class Kind(Enum):
     LITERAL = "literal"
     BLANK = "blank node"
 
+    # There is one of each; hashing its name, as an Enum does, costs more than all else where kinds are parts of keys.
+    __hash__ = object.__hash__
+
 
 class View(Enum):
     """What of a literal a comparison looks at."""

@@ -47,7 +47,7 @@ from superpeer.node.requests import (
     HandedOver,
     NotificationsLost,
     Notified,
-    PublicationAcknowledged,
+    PublicationsAcknowledged,
     QueryFinished,
     Received,
     Reply,
@@ -339,8 +339,8 @@ class Engine:
             case Notified(notices):
                 self._inbox.arrive(notices)
                 self._report()
-            case PublicationAcknowledged(serial):
-                self._sender.acknowledged(serial)
+            case PublicationsAcknowledged(serials):
+                self._sender.acknowledged(serials)
             case SubscriptionActive(name):
                 self._subscribing.on_active(name)
             case SubscriptionExpired(name):

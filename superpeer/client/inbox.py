@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from auth import AuthError, BatchVerifier
 from superpeer.client.journal import Journal
 from superpeer.net import Reason, Violation
-from superpeer.node.body import said_in
+from superpeer.node.body import read_body
 from superpeer.node.coding import Code
 from superpeer.node.errors import Refused
 from superpeer.node.forms import Form
@@ -97,7 +97,7 @@ class Inbox:
             if len(self._order) >= MAX_WAITING:
                 raise Violation(Reason.SLOW_CONSUMER, "the super-peer sends more than it was told to be received")
             self._queue.append((notice.position, self._arrive(notice)))
-        self._pass()
+        self._journal.mark(self._pass())
 
     def _arrive(self, notice: Notice) -> Arrival:
         publication = notice.publication
@@ -117,7 +117,7 @@ class Inbox:
     def _is_genuine(self, publication: Publication) -> bool:
         try:
             self._verifier.verify(publication.source, publication.draft.item, publication.draft.proof)
-            said_in(publication.draft.body)
+            read_body(publication.draft.body)
         except (AuthError, Refused) as error:
             self.refused[type(error).__name__] += 1
             log.warning("a notification is dropped: %s", error)
@@ -153,9 +153,7 @@ class Inbox:
         """The application has it; that is on disk when this returns."""
         if not arrival.is_acknowledged:
             arrival.is_acknowledged = arrival.is_handed_out = True
-            with self._journal.transaction():
-                self._journal.take(arrival.publication)
-                self._pass()
+            self._journal.take(arrival.publication, self._pass())
 
     def cursor_after(self, arrival: Arrival) -> bytes:
         """Where an application is that has everything up to this."""
@@ -172,18 +170,20 @@ class Inbox:
                 break
         return CURSORS.encode(Cursor(tuple(sorted(marks.items())), tuple(names)))
 
-    def _pass(self) -> None:
-        with self._journal.transaction():
-            while self._order and self._order[0][1].is_acknowledged:
-                notice, arrival = self._order.popleft()
-                publication = notice.publication
-                if not notice.is_history:
-                    self._journal.mark(publication)
-                arrival.waiting.discard((publication.origin, publication.place, notice.is_history))
-                if not arrival.waiting:
-                    del self._arrivals[name_of(publication)]
+    def _pass(self) -> list[Publication]:
+        """What marks may move to, in order."""
+        passed = []
+        while self._order and self._order[0][1].is_acknowledged:
+            notice, arrival = self._order.popleft()
+            publication = notice.publication
+            if not notice.is_history:
+                passed.append(publication)
+            arrival.waiting.discard((publication.origin, publication.place, notice.is_history))
+            if not arrival.waiting:
+                del self._arrivals[name_of(publication)]
         while self._queue and self._queue[0][1].is_acknowledged:
             self.received, _ = self._queue.popleft()
+        return passed
 
 
 def name_of(publication: Publication) -> Name:

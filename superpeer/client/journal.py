@@ -12,42 +12,27 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 
 from auth import Credentials, Identity
 from superpeer.client.downloads import KeptDownload
 from superpeer.client.errors import DirectoryInUse, DirectoryUnusable
-from superpeer.client.memory import Memory, Posting
+from superpeer.client.journal_file import make_file, prepare
+from superpeer.client.memory import Memory
 from superpeer.node.body import read_body
 from superpeer.node.coding import Code
 from superpeer.node.forms import ElementForm
-from superpeer.node.publications import Kind, Publication
+from superpeer.node.publications import NOWHERE, Kind, Place, Posting, Publication
 from superpeer.node.records import Subscription
 
 FILE_NAME = "memory.db"
-MODE = 0o600
-OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-APPLICATION_ID = 0x53505252
-VERSION = 1
+MAX_TAKEN = 4_096
+"""Of the rows that wait to be folded into `seen` and `marks`."""
 PAGE_ROWS = 500
 BUSY_S = 0.5
-
-SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE subscriptions (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE marks (origin BLOB PRIMARY KEY, generation INTEGER NOT NULL, number INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE outbox (serial INTEGER PRIMARY KEY, kind TEXT NOT NULL, body BLOB NOT NULL, is_logged INTEGER NOT NULL);
-CREATE TABLE formers (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE seen (position INTEGER PRIMARY KEY, publisher BLOB NOT NULL, serial INTEGER NOT NULL);
-CREATE UNIQUE INDEX seen_names ON seen (publisher, serial);
-CREATE TABLE holdings (subject TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE downloads (id TEXT PRIMARY KEY, resource TEXT NOT NULL, owner TEXT NOT NULL, owner_at BLOB NOT NULL,
-                        content BLOB, failure TEXT NOT NULL);
-CREATE TABLE offers (resource TEXT PRIMARY KEY, path TEXT NOT NULL, is_base INTEGER NOT NULL) WITHOUT ROWID;
-"""
 
 _credentials: Code[Credentials] = Code(Credentials)
 _subscriptions: Code[Subscription] = Code(Subscription)
@@ -65,12 +50,14 @@ class Journal:
         self.logged: set[int] = set()
         """The serials of the outbox that the present access point has in its log."""
         self._depth = 0
+        self._taken = 0
+        self._forgotten: list[tuple[bytes, int]] = []
         self._syncing: asyncio.Task[None] | None = None
         self._next_sync: asyncio.Task[None] | None = None
-        _make(self.path)
+        make_file(self.path)
         self._database = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
         try:
-            self._prepare()
+            prepare(self._database, self.path)
             # SQLite writes commits to this file and, on its own, forces it to disk only now and then.
             self._log = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)
             self._load()
@@ -199,8 +186,8 @@ class Journal:
     def post(self, kind: Kind, bodies: Iterable[bytes]) -> list[Posting]:
         with self.transaction():
             postings = [self.memory.post(kind, body) for body in bodies]
-            for one in postings:
-                self._execute("INSERT INTO outbox VALUES (?, ?, ?, 0)", one.serial, one.kind.value, one.body)
+            rows = ((one.serial, one.kind.value, one.body) for one in postings)
+            self._execute_many("INSERT INTO outbox VALUES (?, ?, ?, 0)", rows)
             self._keep("serial", _numbers.encode(self.memory.serial))
         return postings
 
@@ -210,39 +197,36 @@ class Journal:
             self.memory.serial = last
             self._keep("serial", _numbers.encode(last))
 
-    def is_logged(self, posting: Posting) -> None:
-        """The access point has it in its log: it is what the peer says of its subject from now on."""
-        if posting.serial in self.logged:
+    def are_logged(self, postings: Iterable[Posting]) -> None:
+        """The access point has them in its log: they are what the peer says of their subjects from now on."""
+        new = [one for one in postings if one.serial not in self.logged]
+        if not new:
             return
-        self.logged.add(posting.serial)
+        self.logged.update(one.serial for one in new)
         with self.transaction():
-            self._execute("UPDATE outbox SET is_logged = 1 WHERE serial = ?", posting.serial)
-            subject = subject_of(posting.body)
-            if posting.kind is Kind.DELETED:
-                self._execute("DELETE FROM holdings WHERE subject = ?", subject)
-            else:
-                self._execute("INSERT OR REPLACE INTO holdings VALUES (?, ?)", subject, posting.body)
+            self._execute_many("UPDATE outbox SET is_logged = 1 WHERE serial = ?", ((one.serial,) for one in new))
+            for is_deleted, run in groupby(new, lambda one: one.kind is Kind.DELETED):
+                if is_deleted:
+                    subjects = ((subject_of(one.body),) for one in run)
+                    self._execute_many("DELETE FROM holdings WHERE subject = ?", subjects)
+                else:
+                    rows = ((subject_of(one.body), one.body) for one in run)
+                    self._execute_many("INSERT OR REPLACE INTO holdings VALUES (?, ?)", rows)
 
-    def acknowledged(self, serial: int) -> None:
-        """The network has it."""
-        posting = self.memory.outbox.get(serial)
-        if posting is not None:
-            with self.transaction():
-                self.is_logged(posting)
-                self.withdraw(serial)
-
-    def withdraw(self, serial: int) -> None:
-        """It leaves the outbox."""
-        self.memory.acknowledged(serial)
-        self.logged.discard(serial)
-        self._execute("DELETE FROM outbox WHERE serial = ?", serial)
-
-    def post_again(self, posting: Posting) -> Posting:
-        """What was refused for now gets a new serial: a super-peer takes a lower one than the last for known."""
+    def acknowledged(self, serials: Iterable[int]) -> None:
+        """The network has them."""
+        outbox = self.memory.outbox
+        known = [serial for serial in serials if serial in outbox]
         with self.transaction():
-            self.withdraw(posting.serial)
-            (again,) = self.post(posting.kind, [posting.body])
-        return again
+            self.are_logged(outbox[serial] for serial in known)
+            self.withdraw(known)
+
+    def withdraw(self, serials: Collection[int]) -> None:
+        """They leave the outbox."""
+        for serial in serials:
+            self.memory.acknowledged(serial)
+        self.logged.difference_update(serials)
+        self._execute_many("DELETE FROM outbox WHERE serial = ?", ((serial,) for serial in serials))
 
     def holdings(self, after: str = "") -> list[tuple[str, bytes]]:
         """A page of what the peer published and did not delete, by subject."""
@@ -253,19 +237,46 @@ class Journal:
 
     # What the application has seen.
 
-    def take(self, publication: Publication) -> None:
-        """The application has it."""
+    def take(self, publication: Publication, passed: Iterable[Publication] = ()) -> None:
+        """The application has it, and everything of some logs up to others. As every notification costs this, it is one
+        row that is appended; `seen` and `marks` are brought up to date for thousands at once."""
         publisher, serial = publication.draft.publisher.raw, publication.draft.serial
-        forgotten = self.memory.note(publication)
-        with self.transaction():
-            self._execute("INSERT OR IGNORE INTO seen (publisher, serial) VALUES (?, ?)", publisher, serial)
-            if forgotten is not None:
-                self._execute("DELETE FROM seen WHERE publisher = ? AND serial = ?", publisher, forgotten)
+        self._note(publisher, serial)
+        self._append((publisher, serial), self._marks_of(passed))
 
-    def mark(self, publication: Publication) -> None:
-        """The application has everything of a log up to this."""
-        if self.memory.mark(publication):
-            self._execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", publication.origin, *publication.place)
+    def mark(self, passed: Iterable[Publication]) -> None:
+        """The application has everything of some logs up to these."""
+        self._append((None, None), self._marks_of(passed))
+
+    def _marks_of(self, passed: Iterable[Publication]) -> dict[bytes, Place]:
+        return {one.origin: one.place for one in passed if self.memory.mark(one)}
+
+    def _append(self, name: tuple[bytes, int] | tuple[None, None], marks: dict[bytes, Place]) -> None:
+        rows = [(*name, origin, *place) for origin, place in marks.items()]
+        if not rows and name[0] is not None:
+            rows = [(*name, None, None, None)]
+        statement = "INSERT INTO taken VALUES (NULL, ?, ?, ?, ?, ?)"
+        if len(rows) == 1:
+            self._execute(statement, *rows[0])
+        elif rows:
+            with self.transaction():
+                self._execute_many(statement, rows)
+        self._taken += len(rows)
+        if self._taken >= MAX_TAKEN:
+            self._fold()
+
+    def _fold(self) -> None:
+        with self.transaction():
+            self._execute(
+                "INSERT OR IGNORE INTO seen (publisher, serial)"
+                " SELECT publisher, serial FROM taken WHERE publisher IS NOT NULL ORDER BY position"
+            )
+            self._execute_many("DELETE FROM seen WHERE publisher = ? AND serial = ?", self._forgotten)
+            marks = ((origin, *place) for origin, place in self.memory.marks.items())
+            self._execute_many("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", marks)
+            self._execute("DELETE FROM taken")
+        self._forgotten.clear()
+        self._taken = 0
 
     # Files.
 
@@ -291,6 +302,11 @@ class Journal:
     def withhold(self, resource: str) -> None:
         self._execute("DELETE FROM offers WHERE resource = ?", resource)
 
+    def _note(self, publisher: bytes, serial: int) -> None:
+        forgotten = self.memory.note_name(publisher, serial)
+        if forgotten is not None:
+            self._forgotten.append((publisher, forgotten))
+
     # The file.
 
     def _execute(self, statement: str, *values: object) -> None:
@@ -299,27 +315,14 @@ class Journal:
         except sqlite3.OperationalError as error:
             raise DirectoryUnusable(self.path.parent, f"{error}; make room, and open the peer again") from error
 
+    def _execute_many(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
+        try:
+            self._database.executemany(statement, rows)
+        except sqlite3.OperationalError as error:
+            raise DirectoryUnusable(self.path.parent, f"{error}; make room, and open the peer again") from error
+
     def _keep(self, name: str, value: bytes) -> None:
         self._execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
-
-    def _prepare(self) -> None:
-        database = self._database
-        database.execute("PRAGMA locking_mode = EXCLUSIVE")
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
-        database.execute("PRAGMA secure_delete = ON")
-        (application,) = database.execute("PRAGMA application_id").fetchone()
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        database.execute("BEGIN IMMEDIATE")
-        if (application, version) == (0, 0):
-            for statement in filter(str.strip, SCHEMA.split(";")):
-                database.execute(statement)
-            database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            database.execute(f"PRAGMA user_version = {VERSION}")
-        database.execute("COMMIT")
-        if (application, version) not in {(0, 0), (APPLICATION_ID, VERSION)}:
-            why = f"{self.path.name} is of another program or a later version; use the version that wrote it"
-            raise DirectoryUnusable(self.path.parent, why)
 
     def _load(self) -> None:
         memory, database = self.memory, self._database
@@ -345,7 +348,13 @@ class Journal:
         for key, value in database.execute("SELECT key, value FROM formers"):
             memory.formers[key] = _credentials.decode(value)
         for publisher, serial in database.execute("SELECT publisher, serial FROM seen ORDER BY position"):
-            memory.note_name(publisher, serial)
+            self._note(publisher, serial)
+        for _, publisher, serial, origin, *place in database.execute("SELECT * FROM taken ORDER BY position"):
+            self._taken += 1
+            if publisher is not None and not memory.knows(publisher, serial):
+                self._note(publisher, serial)
+            if origin is not None:
+                memory.marks[origin] = max(memory.marks.get(origin, NOWHERE), (place[0], place[1]))
         assert not memory.outbox or max(memory.outbox) <= memory.serial, "a serial is kept with what it numbers"
 
 
@@ -353,17 +362,3 @@ def subject_of(body: bytes) -> str:
     """What a body speaks of, as text, in which a blank node is none of the URIs."""
     subject = read_body(body).subject
     return subject.text if subject.kind == "u" else f"_:{subject.text}"
-
-
-def _make(path: Path) -> None:
-    """The file, empty, if it is not there; nobody else can read it at any moment."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, MODE)
-        status = os.fstat(descriptor)
-        os.close(descriptor)
-    except OSError as error:
-        raise DirectoryUnusable(path.parent, error.strerror or str(error)) from error
-    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & OPEN_TO_OTHERS:
-        raise DirectoryUnusable(
-            path.parent, f"{path.name} has to be a file of yours that others cannot read; chmod 600"
-        )

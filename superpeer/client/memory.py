@@ -11,26 +11,18 @@ Key and serial of the publisher tell, so for each publisher the last serials tha
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from auth import Credentials, Identity, MigrationOrder, Origin, order_migration, sign_batch
+from auth import Credentials, Identity, MigrationOrder, Origin, order_migration, sign_together
 from auth.migration import MAX_ORDER_LIFETIME_S
 from superpeer.node.forms import ElementForm
-from superpeer.node.publications import NOWHERE, Draft, Kind, Place, Publication, item_of
+from superpeer.node.publications import NOWHERE, Kind, Place, Posting, Publication
 from superpeer.node.records import Subscription
-from superpeer.node.requests import Bring, Notice, Welcome
+from superpeer.node.requests import Bring, Notice, Publish, Welcome
 
 REMEMBERED_SERIALS = 4_096
 NOTHING_SEEN: tuple[frozenset[int], tuple[int, ...]] = (frozenset(), ())
-
-
-@dataclass(frozen=True, slots=True)
-class Posting:
-    """Something published that the network has not acknowledged yet."""
-
-    serial: int
-    kind: Kind
-    body: bytes
 
 
 @dataclass
@@ -72,21 +64,12 @@ class Memory:
         posting = self.outbox[self.serial] = Posting(self.serial, kind, body)
         return posting
 
-    def draft(self, posting: Posting) -> Draft:
-        """Signs what is in the outbox for the present access point."""
-        (draft,) = self.drafts([posting])
-        return draft
-
-    def drafts(self, postings: list[Posting]) -> list[Draft]:
-        """One signature for all."""
+    def handing_in(self, postings: Sequence[Posting], after: int = 0) -> Publish:
+        """Signs what is in the outbox for the present access point; `after` is what was handed in before."""
         attached = self.attached
         source = Origin(attached.peer, attached.salt, attached.access_point)
-        items = [item_of(one.serial, one.kind, one.body) for one in postings]
-        proofs = sign_batch(self.identity, source, items)
-        return [
-            Draft(attached.peer, attached.salt, one.serial, one.kind, one.body, proof)
-            for one, proof in zip(postings, proofs, strict=True)
-        ]
+        signature = sign_together(self.identity, source, [one.item for one in postings])
+        return Publish(tuple(postings), signature, after)
 
     def acknowledged(self, serial: int) -> None:
         """The network has it."""
@@ -139,8 +122,12 @@ class Memory:
         publication = notice.publication
         if not notice.is_history and publication.place <= self.marks.get(publication.origin, NOWHERE):
             return True
-        serials, _ = self._seen.get(publication.draft.publisher.raw, NOTHING_SEEN)
-        return publication.draft.serial in serials
+        return self.knows(publication.draft.publisher.raw, publication.draft.serial)
+
+    def knows(self, publisher: bytes, serial: int) -> bool:
+        """Whether the application has seen what a publisher gave this serial, as far as that is remembered."""
+        serials, _ = self._seen.get(publisher, NOTHING_SEEN)
+        return serial in serials
 
     def mark(self, publication: Publication) -> bool:
         """The application has everything of a log up to this; whether that is new."""

@@ -19,15 +19,14 @@ class Stage(IntEnum):
 
 
 class Outcome:
-    """Of one publication. Its serial changes when it is handed in again under another one."""
+    """Of one publication."""
 
-    __slots__ = ("_waiters", "error", "serial", "stage", "trials")
+    __slots__ = ("_waiters", "error", "serial", "stage")
 
     def __init__(self, serial: int) -> None:
         self.serial = serial
         self.stage = Stage.WAITING
         self.error: Exception | None = None
-        self.trials = 0
         self._waiters: list[asyncio.Future[None]] = []
 
     def reach(self, stage: Stage) -> None:
@@ -106,6 +105,7 @@ class Receipt:
 
     async def _wait(self, stage: Stage) -> None:
         for one in self._outcomes:
-            await one.wait(stage)
+            if one.stage < stage:
+                await one.wait(stage)
         for error in self.refusals:
             raise error

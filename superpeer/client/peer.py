@@ -32,10 +32,9 @@ from superpeer.client.notifications import Notification
 from superpeer.client.outcomes import Receipt
 from superpeer.client.queries import QueryResult
 from superpeer.client.refusals import REFUSALS
-from superpeer.client.sources import Source, read_source, triples_in
+from superpeer.client.sources import Source, bodies_of, read_source, triples_in
 from superpeer.client.subscribing import PeerSubscription
 from superpeer.net import ConnectionClosed, dial
-from superpeer.node.body import write_body
 from superpeer.node.publications import Kind
 from superpeer.node.requests import (
     Fetch,
@@ -187,9 +186,8 @@ class Peer(Engine):
             publications, problems = await _read(source)
             receipt.skipped += publications.skipped
             receipt.problems += problems
-            known = topics.joined(publications.topics)
-            for one in publications:
-                bodies.append(write_body(one.triples, known))
+            for body in bodies_of(publications, topics):
+                bodies.append(body)
                 if len(bodies) == CHUNK:
                     await self._post(which, bodies, receipt, wait=wait)
                     bodies = []

@@ -33,6 +33,13 @@ _KNOWN = _known()
 
 def refusal_of(message: RefusedMessage) -> Refusal:
     """The exception to raise."""
+    error = _read(message)
+    if isinstance(error, Refused):
+        error.serial = message.serial
+    return error
+
+
+def _read(message: RefusedMessage) -> Refusal:
     kind = _KNOWN.get(message.error)
     if kind is None:
         return Refused(message.text)

@@ -1,11 +1,10 @@
 """The sender: hands the outbox to the access point, in order, many at a time, with one signature for a batch.
 
-A super-peer takes a serial that is not above the last for one that it has. So what it refuses is never handed in again
-under its serial; and as long as it may refuse something, because it is not advertised or large, that goes alone:
-otherwise, were the connection cut before the answer, nobody could tell whether it was refused or acknowledged. What
-cannot be foreseen is a limit on rates, so the sender keeps a pace below the usual ones.
-
-Publications of one subject are handed in one after the other, so that a refusal cannot change their order.
+Batches are under way one after the other, each with the serial that was handed in before it. An access point takes all
+of a batch or nothing, and what follows something that it refused it refuses as well. So a refusal is where the
+sender *goes back* to: without the publication that was refused, or after a pause if it was only too soon. Serials and
+their order stay, and what an access point has is always all up to its last serial but what this end knows of as
+refused, also when a connection breaks with any number of batches under way.
 """
 
 from __future__ import annotations
@@ -13,47 +12,44 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 from auth import BadSignature, ProofInvalid
-from qel import Advertisement, QelError
-from qel.advertisements import unadmitted
+from qel import QelError
 from superpeer.client.conversation import Conversation
 from superpeer.client.errors import PeerClosed
-from superpeer.client.journal import Journal, subject_of
-from superpeer.client.memory import Posting
+from superpeer.client.journal import Journal
 from superpeer.client.outcomes import Outcome, Stage
 from superpeer.client.refusals import is_of_size
 from superpeer.net import ConnectionClosed
-from superpeer.node.advertisements import advertisement_of
-from superpeer.node.body import read_body
-from superpeer.node.errors import LimitReached, NotHere, Refused
-from superpeer.node.forms import ElementForm, read_elements
+from superpeer.node.errors import LimitReached, NotHere, OutOfTurn, Refused
 from superpeer.node.limits import Allowance
-from superpeer.node.requests import Publish, Reply, Welcome
+from superpeer.node.publications import Posting
+from superpeer.node.requests import MAX_POSTINGS, Reply, Welcome
 
 log = logging.getLogger(__name__)
 
 BATCH = 256
-WINDOW = 512
-"""So many publications are under way to the access point at most; half of it is left before more are signed."""
+BATCH_BYTES = 1024 * 1024
+WINDOW = 1_024
+"""So many publications are under way to the access point at most."""
 WINDOW_BYTES = 4 * 1024 * 1024
-SURE_BYTES = 64 * 1024
-"""A smaller one is never too large."""
 AT_ONCE = 10_000
 MAX_TRIALS = 8
 FIRST_PAUSE_S = 0.25
 OF_THE_PUBLICATION = (Refused, QelError, BadSignature, ProofInvalid)
 """What an access point may have against a publication, rather than against the peer."""
+assert BATCH <= MAX_POSTINGS
 
 
-@dataclass(frozen=True, slots=True)
-class _UnderWay:
-    posting: Posting
-    subject: str
-    is_doubtful: bool
+@dataclass(eq=False, slots=True)
+class _Batch:
+    postings: list[Posting]
+    size_bytes: int
+    is_waited_for: bool = True
+    """False when the sender has gone back before it, or its connection is gone: the answer says nothing new."""
 
 
 class Sender:
@@ -63,40 +59,38 @@ class Sender:
         self._journal = journal
         self._conversation: Conversation | None = None
         self._waiting: deque[Posting] = deque()
-        self._under_way: dict[int, _UnderWay] = {}
-        self._subjects: set[str] = set()
-        self._has_doubtful = False
-        """What is under way is under way alone, as it may be refused."""
+        self._under_way: deque[_Batch] = deque()
+        self._count = 0
         self._bytes = 0
+        """Of what is under way."""
         self._synced = 0
         self._last = 0
         """The serial that was handed in last on this connection."""
+        self._taken = 0
+        """The last serial that the access point has, as far as it has said."""
+        self._alone_through = 0
+        """Up to this serial each goes alone: one of them is refused, and it is not known which."""
         self._outcomes: dict[int, Outcome] = {}
         self._allowance = Allowance("publications", per_second, AT_ONCE, 0.0)
-        self._is_lenient = False
-        """The access point takes what was not advertised."""
-        self._is_pausing = False
-        self._pausing: asyncio.Task[None] | None = None
+        self._batch = BATCH
+        """Smaller for a while after the access point has said that it is too much."""
+        self._trials = 0
+        self._pausing: asyncio.TimerHandle | None = None
 
     def begin(self, conversation: Conversation, welcome: Welcome) -> None:
         """There is a connection. What the access point knows is settled, and the rest is handed in."""
         journal = self._journal
-        outbox = dict(journal.memory.outbox)
+        known = [posting for serial, posting in journal.memory.outbox.items() if serial <= welcome.last_serial]
         self._waiting = deque(journal.memory.welcomed(welcome))
         with journal.transaction():
             journal.raise_serial(welcome.last_serial)
-            for serial, posting in outbox.items():
-                if serial > welcome.last_serial:
-                    continue
-                journal.is_logged(posting)
-                if serial in journal.memory.outbox:
-                    self._reach(serial, Stage.LOGGED)
-                else:
-                    journal.withdraw(serial)
-                    self._reach(serial, Stage.ACKNOWLEDGED)
+            journal.are_logged(known)
+            acknowledged = [posting.serial for posting in known if posting.serial not in journal.memory.outbox]
+            journal.withdraw(acknowledged)
+        self._reach((posting.serial for posting in known), Stage.LOGGED)
+        self._reach(acknowledged, Stage.ACKNOWLEDGED)
         self._conversation = conversation
-        self._is_lenient = False
-        self._last = welcome.last_serial
+        self._last = self._taken = welcome.last_serial
         self._pump()
 
     def close(self) -> None:
@@ -111,11 +105,8 @@ class Sender:
     def end(self) -> None:
         """The connection is gone. What was under way is waited for at the next."""
         self._conversation = None
+        self._go_back()
         self._waiting.clear()
-        self._under_way.clear()
-        self._subjects.clear()
-        self._has_doubtful = False
-        self._bytes = 0
 
     def synced(self, through: int) -> None:
         """The outbox is forced to disk up to this serial, so that it may leave."""
@@ -131,130 +122,116 @@ class Sender:
             self._waiting += postings
         return outcomes
 
-    def acknowledged(self, serial: int) -> None:
-        """The network has it."""
-        self._journal.acknowledged(serial)
-        self._reach(serial, Stage.ACKNOWLEDGED)
+    def acknowledged(self, serials: Sequence[int]) -> None:
+        """The network has them."""
+        self._journal.acknowledged(serials)
+        self._reach(serials, Stage.ACKNOWLEDGED)
 
-    def _reach(self, serial: int, stage: Stage) -> None:
-        outcome = self._outcomes.get(serial)
-        if outcome is not None:
-            outcome.reach(stage)
-            if stage is Stage.ACKNOWLEDGED:
-                del self._outcomes[serial]
+    def _reach(self, serials: Iterable[int], stage: Stage) -> None:
+        for serial in serials:
+            outcome = self._outcomes.get(serial)
+            if outcome is not None:
+                outcome.reach(stage)
+                if stage is Stage.ACKNOWLEDGED:
+                    del self._outcomes[serial]
 
     def _pump(self) -> None:
         """Hand in what may be handed in now."""
         conversation = self._conversation
-        if conversation is None or self._is_pausing or len(self._under_way) > WINDOW // 2:
-            return
-        batch = self._next_batch()
-        while batch:
-            drafts = self._journal.memory.drafts([one.posting for one in batch])
+        while conversation is not None and self._pausing is None:
+            batch = self._next_batch()
+            if batch is None:
+                return
+            request = self._journal.memory.handing_in(batch.postings, self._last)
+            self._last = batch.postings[-1].serial
             try:
-                for one, draft in zip(batch, drafts, strict=True):
-                    conversation.say(Publish(draft), partial(self._heard, one))
+                conversation.say(request, partial(self._heard, batch))
             except ConnectionClosed:
                 return  # Whoever listens to it is about to notice.
-            batch = self._next_batch()
 
-    def _next_batch(self) -> list[_UnderWay]:
-        batch: list[_UnderWay] = []
-        now = asyncio.get_running_loop().time()
-        while self._waiting and len(batch) < BATCH and len(self._under_way) < WINDOW and self._bytes < WINDOW_BYTES:
-            posting = self._waiting[0]
-            if posting.serial > self._synced:
+    def _next_batch(self) -> _Batch | None:
+        waiting, postings, size = self._waiting, list[Posting](), 0
+        most = min(self._batch, WINDOW - self._count)
+        if self._bytes >= WINDOW_BYTES:
+            return None
+        while waiting and len(postings) < most and waiting[0].serial <= self._synced:
+            if postings and (size + len(waiting[0].body) > BATCH_BYTES or postings[0].serial <= self._alone_through):
                 break
-            one = _UnderWay(posting, subject_of(posting.body), self._is_doubtful(posting))
-            if self._under_way and (one.is_doubtful or self._has_doubtful or one.subject in self._subjects):
-                break
-            try:
-                self._allowance.take(now)
-            except LimitReached:
-                self._pause(FIRST_PAUSE_S)
-                break
-            self._waiting.popleft()
-            assert posting.serial > self._last, "serials grow, or the access point would take one for known"
-            self._last = posting.serial
-            batch.append(one)
-            self._under_way[posting.serial] = one
-            self._has_doubtful = one.is_doubtful
-            self._subjects.add(one.subject)
-            self._bytes += len(posting.body)
+            postings.append(waiting.popleft())
+            size += len(postings[-1].body)
+        if not postings:
+            return None
+        try:
+            self._allowance.take(asyncio.get_running_loop().time(), len(postings))
+        except LimitReached:
+            waiting.extendleft(reversed(postings))
+            self._pause(FIRST_PAUSE_S)
+            return None
+        batch = _Batch(postings, size)
+        self._under_way.append(batch)
+        self._count += len(postings)
+        self._bytes += size
         return batch
 
-    def _is_doubtful(self, posting: Posting) -> bool:
-        if len(posting.body) > SURE_BYTES:
-            return True
-        return not self._is_lenient and not self._is_conforming(posting)
-
-    def _is_conforming(self, posting: Posting) -> bool:
-        advertisement = _advertisement(self._journal.memory.elements or ())
-        return next(unadmitted(advertisement, read_body(posting.body).description), None) is None
-
-    def _heard(self, one: _UnderWay, reply: Reply | Exception) -> None:
-        if self._under_way.pop(one.posting.serial, None) is None:
-            return  # It was said on a connection that is gone.
-        if isinstance(reply, ConnectionClosed):
+    def _heard(self, batch: _Batch, reply: Reply | Exception) -> None:
+        if not batch.is_waited_for or isinstance(reply, ConnectionClosed):
             return
-        self._subjects.discard(one.subject)
-        self._has_doubtful = False
-        self._bytes -= len(one.posting.body)
+        assert self._under_way[0] is batch, "answers come in the order of asking"
         if isinstance(reply, Exception):
-            self._refused(one, reply)
+            self._go_back()
+            self._refused(batch, reply)
         else:
-            self._journal.is_logged(one.posting)
-            self._reach(one.posting.serial, Stage.LOGGED)
-            self._is_lenient = self._is_lenient or (one.is_doubtful and not self._is_conforming(one.posting))
+            self._under_way.popleft()
+            self._count -= len(batch.postings)
+            self._bytes -= batch.size_bytes
+            self._taken = batch.postings[-1].serial
+            self._batch, self._trials = min(BATCH, self._batch + self._batch // 4 + 1), 0
+            self._journal.are_logged(batch.postings)
+            self._reach((one.serial for one in batch.postings), Stage.LOGGED)
         self._pump()
 
-    def _refused(self, one: _UnderWay, error: Exception) -> None:
-        posting = one.posting
-        if not isinstance(error, OF_THE_PUBLICATION) or isinstance(error, NotHere):
-            # It does not know us: nothing is wrong with the publication, which waits for the next connection.
+    def _go_back(self) -> None:
+        """All that is under way waits again: what follows a refusal is refused."""
+        for batch in reversed(self._under_way):
+            batch.is_waited_for = False
+            self._waiting.extendleft(reversed(batch.postings))
+        self._under_way.clear()
+        self._count = self._bytes = 0
+        self._last = self._taken
+
+    def _refused(self, batch: _Batch, error: Exception) -> None:
+        if not isinstance(error, OF_THE_PUBLICATION) or isinstance(error, NotHere | OutOfTurn):
+            # Nothing is wrong with the publications, which wait for the next connection: the two ends do not agree on
+            # who is there, or on how far they have come.
             if self._conversation is not None:
                 self._conversation.close(error)
             return
-        outcome = self._outcomes.pop(posting.serial, None)
-        trials = outcome.trials if outcome is not None else 0
-        if isinstance(error, LimitReached) and not is_of_size(error) and trials < MAX_TRIALS:
-            again = self._journal.post_again(posting)
-            followers = [each for each in self._waiting if subject_of(each.body) == one.subject]
-            self._waiting = deque(each for each in self._waiting if each not in followers)
-            self._waiting += [again, *map(self._post_after, followers)]
-            if outcome is not None:
-                outcome.serial, outcome.trials = again.serial, trials + 1
-                self._outcomes[again.serial] = outcome
-            self._pause(FIRST_PAUSE_S * 2.0**trials)
+        if isinstance(error, LimitReached) and not is_of_size(error) and self._trials < MAX_TRIALS:
+            if len(batch.postings) == 1:
+                self._trials += 1
+            # The batch may be more than is ever allowed at once.
+            self._batch = max(1, len(batch.postings) // 2)
+            self._pause(FIRST_PAUSE_S * 2.0 ** max(0, self._trials - 1))
             return
-        self._journal.withdraw(posting.serial)
-        if outcome is not None:
-            outcome.fail(error)
-        else:
-            log.error("what was published before is refused, and dropped from the outbox: %s", error)
-
-    def _post_after(self, posting: Posting) -> Posting:
-        """A later publication of a subject stays behind an earlier one that has to be handed in again."""
-        again = self._journal.post_again(posting)
-        outcome = self._outcomes.pop(posting.serial, None)
-        if outcome is not None:
-            outcome.serial = again.serial
-            self._outcomes[again.serial] = outcome
-        return again
+        named = error.serial if isinstance(error, Refused) else 0
+        culprits = [one for one in batch.postings if one.serial == named or len(batch.postings) == 1]
+        if not culprits:
+            self._alone_through = batch.postings[-1].serial
+            return
+        self._trials = 0
+        for posting in culprits:
+            self._waiting.remove(posting)
+            self._journal.withdraw([posting.serial])
+            outcome = self._outcomes.pop(posting.serial, None)
+            if outcome is not None:
+                outcome.fail(error)
+            else:
+                log.error("what was published before is refused, and dropped from the outbox: %s", error)
 
     def _pause(self, seconds: float) -> None:
-        if not self._is_pausing:
-            self._is_pausing = True
-            self._pausing = asyncio.get_running_loop().create_task(self._go_on_after(seconds))
+        if self._pausing is None:
+            self._pausing = asyncio.get_running_loop().call_later(seconds, self._go_on)
 
-    async def _go_on_after(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        through = self._journal.memory.serial  # What is handed in again has a new one.
-        await self._journal.sync()
-        self._is_pausing = False
-        self.synced(through)
-
-
-@lru_cache(maxsize=8)
-def _advertisement(elements: tuple[ElementForm, ...]) -> Advertisement:
-    return advertisement_of(read_elements(elements))
+    def _go_on(self) -> None:
+        self._pausing = None
+        self._pump()

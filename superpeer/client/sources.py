@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from qel.topics import NO_TOPICS, Topics
+from superpeer.node.body import write_statements
 from superpeer.rdf import Problem, read
 from superpeer.rdf.publishing import Publications
 
@@ -26,3 +28,10 @@ def read_source(source: Source) -> tuple[Publications, list[Problem]]:
     """The publications that a source makes; reads all of it."""
     triples, problems = triples_in(source)
     return Publications(triples), problems
+
+
+def bodies_of(publications: Publications, topics: Topics = NO_TOPICS) -> Iterator[bytes]:
+    """What is signed of each, in their order, with what is broader than its topics."""
+    known = topics.joined(publications.topics)
+    for subject, statements in publications.statements():
+        yield write_statements((subject.kind, subject.text), statements, known)

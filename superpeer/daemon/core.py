@@ -65,7 +65,10 @@ class Core:
 
     def request(self, peer: PublicId, private_id: PrivateId, request: Request, answer: Callable[[Reply], None]) -> None:
         reply, effects = self.node.request(peer, private_id, request, self.clock())
-        self.counts["publications" if isinstance(request, Publish) else "requests"] += 1
+        if isinstance(request, Publish):
+            self.counts["publications"] += len(request.postings)
+        else:
+            self.counts["requests"] += 1
         self._carry_out(effects, partial(answer, reply))
 
     def disconnect(self, peer: PublicId) -> None:

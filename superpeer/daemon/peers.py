@@ -197,7 +197,8 @@ class Service:
             self._desk.counts["refusals"] += 1
             note(log, "a request was refused", logging.DEBUG, peer=self.public_id, reason=error)
             details = error.missing if isinstance(error, errors.Nonconforming) else ()
-            refused = Refused(number, type(error).__name__, str(error), tuple(details))
+            serial = error.serial if isinstance(error, errors.Refused) else 0
+            refused = Refused(number, type(error).__name__, str(error), tuple(details), serial)
             self._core.say(lambda: self.say(refused))
 
     def _attach(self, message: Attaching) -> None:

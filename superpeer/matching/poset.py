@@ -14,7 +14,7 @@ its parents unless another way leads there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from typing import TypeVar
 
 from qel import Query, Topics
@@ -42,6 +42,14 @@ class IndexedPoset(Poset[Source]):
     def match(self, description: Description, topics: Topics = NO_TOPICS) -> Iterator[Place[Source]]:
         """The places that what is said of one subject matches."""
         return iter(self._matcher.match(description, topics))
+
+    def match_all(self, batch: Sequence[tuple[Description, Topics]]) -> list[Collection[Place[Source]]]:
+        """The same for several, each with its topics. The kernels take those together that have none."""
+        without = iter(self._matcher.match_many([description for description, topics in batch if topics is NO_TOPICS]))
+        return [
+            list(next(without) if topics is NO_TOPICS else self._matcher.match(description, topics))
+            for description, topics in batch
+        ]
 
     def memory_bytes(self) -> int:
         """What the matcher within holds. Places, links and postings are Python's objects and not counted."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from auth import PrivateId, PublicId
 from superpeer.node.coding import Code
-from superpeer.node.forms import Form
+from superpeer.node.forms import Count, Form
 from superpeer.node.requests import Event, Reply, Request, Welcome
 
 
@@ -60,6 +60,8 @@ class Refused(Form, frozen=True, tag="refused"):
     text: str
     details: tuple[str, ...] = ()
     """Of `Nonconforming`, what is missing."""
+    serial: Count = 0
+    """Of the publication that it is about, of several that were handed in together."""
 
 
 class Told(Form, frozen=True, tag="told"):

@@ -66,9 +66,27 @@ def write_body(triples: Iterable[Any], topics: Topics = NO_TOPICS) -> bytes:
     if len(described) != 1:
         raise BadPublication(f"a publication speaks of one subject, this of {len(described)}; publish each by itself")
     statements = [(name, _term(value)) for name, values in described[0].values.items() for value in values]
-    uris = sorted({term.text for _, term in statements if term.kind == "u"})
-    broader = tuple((uri, tuple(sorted(above))) for uri in uris if (above := topics.ancestors(uri)))
-    return _encoder.encode(Body(_term(described[0].subject), tuple(statements), broader))
+    return _write(_term(described[0].subject), statements, topics)
+
+
+def write_statements(
+    subject: tuple[Kind, str], statements: Iterable[tuple[str, tuple[Kind, str, str, str]]], topics: Topics = NO_TOPICS
+) -> bytes:
+    """The same body from statements that are read already, none of them twice: properties, and for each value its
+    kind, text, language and datatype."""
+    values: dict[str, list[Term]] = {}
+    for name, value in statements:
+        values.setdefault(name, []).append(_term_of(*value))
+    pairs = [(name, term) for name, terms in values.items() for term in terms]
+    return _write(Term(_KINDS[subject[0]], subject[1]), pairs, topics)
+
+
+def _write(subject: Term, statements: list[tuple[str, Term]], topics: Topics) -> bytes:
+    broader: list[tuple[str, tuple[str, ...]]] = []
+    if topics is not NO_TOPICS:
+        uris = sorted({term.text for _, term in statements if term.kind == "u"})
+        broader = [(uri, tuple(sorted(above))) for uri in uris if (above := topics.ancestors(uri))]
+    return _encoder.encode(Body(subject, tuple(statements), tuple(broader)))
 
 
 def read_body(data: bytes) -> Body:
@@ -105,12 +123,14 @@ _remembered = lru_cache(maxsize=512)(_read)
 
 
 def _term(value: Value) -> Term:
-    if value.kind is not Kind.LITERAL:
-        return Term(_KINDS[value.kind], value.text)
-    language = getattr(value.term, "language", None) or ""
-    datatype = datatype_of(value.term)
+    return _term_of(value.kind, value.text, getattr(value.term, "language", None) or "", datatype_of(value.term))
+
+
+def _term_of(kind: Kind, text: str, language: str, datatype: str) -> Term:
+    if kind is not Kind.LITERAL:
+        return Term(_KINDS[kind], text)
     # What every literal has that says nothing else need not be said.
-    return Term("l", value.text, language, "" if language or datatype in (XSD_STRING, RDF_LANG_STRING) else datatype)
+    return Term("l", text, language, "" if language or datatype in (XSD_STRING, RDF_LANG_STRING) else datatype)
 
 
 _encoder = msgspec.msgpack.Encoder()

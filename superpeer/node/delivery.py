@@ -19,7 +19,7 @@ Records are durable before anything that was sent in the same step, or later, le
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -27,29 +27,33 @@ from hypercup import Link
 from superpeer.node.forms import Form
 from superpeer.node.publications import Draft, Place, Publication
 from superpeer.node.records import Acknowledged, Enqueued, Published
-from superpeer.node.requests import PublicationAcknowledged
-from superpeer.node.tables import LocalPeer, Tables
+from superpeer.node.requests import PublicationsAcknowledged
+from superpeer.node.tables import LocalPeer, LocalSubscription, Tables
 from superpeer.node.traces import Step, Traces
 from superpeer.node.workspace import Workspace
 
 
 class Notified(Form, frozen=True, tag="notified"):
-    """Over an in-link: a publication that somebody there asked for."""
+    """Over an in-link: publications that somebody there asked for, in the order of their logs."""
 
     dimension: int
-    publication: Publication
+    publications: tuple[Publication, ...]
 
 
 class NotifiedAcknowledged(Form, frozen=True, tag="notified acknowledged"):
-    """Over an out-link: the publication is in all queues that it has to be in, here and beyond."""
+    """Over an out-link: these publications are in all queues that they have to be in, here and beyond."""
 
     dimension: int
     origin: bytes
-    place: Place
+    places: tuple[Place, ...]
 
 
 DeliveryMessage = Notified | NotifiedAcknowledged
 Messages = list[tuple[bytes, DeliveryMessage]]
+
+AT_ONCE = 256
+"""So many publications are matched together."""
+MESSAGE_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,50 @@ class _InHand:
 
     came_from: Link | None
     missing: set[Link | str]
+
+
+class _Outgoing:
+    """What a step of delivery has to say, gathered so that each neighbour and each publisher is told once."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._notified: dict[Link, list[Publication]] = {}
+        self._acknowledged: dict[tuple[Link, bytes], list[Place]] = {}
+        self._told: dict[str, list[int]] = {}
+
+    def notify(self, links: Iterable[Link], publication: Publication) -> None:
+        for link in links:
+            self._notified.setdefault(link, []).append(publication)
+
+    def acknowledge(self, link: Link, origin: bytes, place: Place) -> None:
+        self._acknowledged.setdefault((link, origin), []).append(place)
+
+    def tell(self, publisher: str, serial: int) -> None:
+        self._told.setdefault(publisher, []).append(serial)
+
+    def say(self) -> Messages:
+        messages: Messages = []
+        for link, publications in sorted(self._notified.items()):
+            for some in _divided(publications):
+                messages.append((link.neighbour, Notified(link.dimension, some)))
+        for (link, origin), places in self._acknowledged.items():
+            messages.append((link.neighbour, NotifiedAcknowledged(link.dimension, origin, tuple(places))))
+        for publisher, serials in self._told.items():
+            self._workspace.tell(publisher, PublicationsAcknowledged(tuple(serials)))
+        return messages
+
+
+def _divided(publications: list[Publication]) -> Iterator[tuple[Publication, ...]]:
+    """In messages of a moderate size."""
+    some: list[Publication] = []
+    size = 0
+    for publication in publications:
+        if some and size + publication.size_bytes > MESSAGE_BYTES:
+            yield tuple(some)
+            some, size = [], 0
+        some.append(publication)
+        size += publication.size_bytes
+    yield tuple(some)
 
 
 class Delivery:
@@ -100,21 +148,28 @@ class Delivery:
 
     def proceed(self, tables: Tables[Link, Link], may_leave: Callable[[LocalPeer], bool]) -> Messages:
         """In a settled super-peer: passes on what has arrived, and sends from the log what may leave."""
-        messages: Messages = []
-        while self._arrived:
-            publication, came_from = self._arrived.popleft()
-            messages += self._pass_on(publication, came_from, tables)
+        ready: list[tuple[Publication, Link | None]] = [*self._arrived]
+        self._arrived.clear()
         while self._to_send and may_leave(publisher_of(self._to_send[0])):
-            messages += self._pass_on(self._to_send.popleft(), None, tables)
-        return messages
+            ready.append((self._to_send.popleft(), None))
+        outgoing = _Outgoing(self._workspace)
+        for some in (ready[start : start + AT_ONCE] for start in range(0, len(ready), AT_ONCE)):
+            found = tables.recipients_of_all([(one.said, came_from) for one, came_from in some])
+            for (publication, came_from), (local, links) in zip(some, found, strict=True):
+                self._pass_on(publication, came_from, local, links, outgoing)
+        return outgoing.say()
 
     def arrive(self, neighbour: bytes, message: Notified) -> None:
-        """Takes in a notification; `proceed` passes it on."""
-        self._arrived.append((message.publication, Link(neighbour, message.dimension)))
+        """Takes in notifications; `proceed` passes them on."""
+        link = Link(neighbour, message.dimension)
+        self._arrived.extend((publication, link) for publication in message.publications)
 
     def acknowledged(self, neighbour: bytes, message: NotifiedAcknowledged) -> Messages:
         """A neighbour has done its part."""
-        return self._settle(message.origin, message.place, Link(neighbour, message.dimension))
+        outgoing, link = _Outgoing(self._workspace), Link(neighbour, message.dimension)
+        for place in message.places:
+            self._settle(message.origin, place, link, outgoing)
+        return outgoing.say()
 
     def hold(self, peer: str, origin: bytes) -> None:
         """From now on, what comes from an origin waits until the queue has caught up with it."""
@@ -122,21 +177,19 @@ class Delivery:
 
     def let_go(self, peer: str, origin: bytes) -> Messages:
         """The queue has caught up: what waited comes after."""
-        messages: Messages = []
+        outgoing = _Outgoing(self._workspace)
         for matched in self._held.pop((peer, origin), ()):
             self.enqueue(matched.publication, [(peer, matched.subscriptions)])
-            messages += self._settle(origin, matched.publication.place, peer)
-        return messages
+            self._settle(origin, matched.publication.place, peer, outgoing)
+        return outgoing.say()
 
     def release(self, peer: str) -> Messages:
         """A peer is no longer here. What was held back for it goes elsewhere, from the mark on that its queue has."""
-        held = [origin for who, origin in self._held if who == peer]
-        return [
-            message
-            for origin in held
-            for matched in self._held.pop((peer, origin))
-            for message in self._settle(origin, matched.publication.place, peer)
-        ]
+        outgoing = _Outgoing(self._workspace)
+        for origin in [origin for who, origin in self._held if who == peer]:
+            for matched in self._held.pop((peer, origin)):
+                self._settle(origin, matched.publication.place, peer, outgoing)
+        return outgoing.say()
 
     def enqueue(self, publication: Publication, recipients: Iterable[tuple[str, tuple[str, ...]]]) -> None:
         """Puts a publication into the queues that do not have it yet, of peers that are still here."""
@@ -145,8 +198,14 @@ class Delivery:
         if new:
             self._workspace.keep(Enqueued(publication, new, self._workspace.now))
 
-    def _pass_on(self, publication: Publication, came_from: Link | None, tables: Tables[Link, Link]) -> Messages:
-        local, links = tables.recipients(publication.description, came_from, publication.topics)
+    def _pass_on(
+        self,
+        publication: Publication,
+        came_from: Link | None,
+        local: set[LocalSubscription],
+        links: set[Link],
+        outgoing: _Outgoing,
+    ) -> None:
         by_peer: dict[str, list[str]] = {}
         for subscription in sorted(local, key=attrgetter("peer", "subscription")):
             by_peer.setdefault(subscription.peer, []).append(subscription.subscription)
@@ -164,24 +223,25 @@ class Delivery:
         step = Step(self._workspace.now, came_from, tuple(sorted(links)), tuple(by_peer), held_back)
         self.traces.note(publication, step)
         self._in_hand[publication.origin, publication.place] = _InHand(came_from, missing)
-        messages: Messages = [(link.neighbour, Notified(link.dimension, publication)) for link in sorted(links)]
-        return messages if missing else self._finish(publication.origin, publication.place)
+        outgoing.notify(links, publication)
+        if not missing:
+            self._finish(publication.origin, publication.place, outgoing)
 
-    def _settle(self, origin: bytes, place: Place, done: Link | str) -> Messages:
+    def _settle(self, origin: bytes, place: Place, done: Link | str, outgoing: _Outgoing) -> None:
         """One of those that a publication was passed on to has done its part."""
         in_hand = self._in_hand[origin, place]
         in_hand.missing.remove(done)
-        return [] if in_hand.missing else self._finish(origin, place)
+        if not in_hand.missing:
+            self._finish(origin, place, outgoing)
 
-    def _finish(self, origin: bytes, place: Place) -> Messages:
+    def _finish(self, origin: bytes, place: Place, outgoing: _Outgoing) -> None:
         came_from = self._in_hand.pop((origin, place)).came_from
         if came_from is None:
             publication = self._state.log.unacknowledged[place[1]]
             self._workspace.keep(Acknowledged(place[1]))
-            acknowledged = PublicationAcknowledged(publication.draft.serial)
-            self._workspace.tell(publication.publisher, acknowledged)
-            return []
-        return [(came_from.neighbour, NotifiedAcknowledged(came_from.dimension, origin, place))]
+            outgoing.tell(publication.publisher, publication.draft.serial)
+        else:
+            outgoing.acknowledge(came_from, origin, place)
 
 
 def publisher_of(publication: Publication) -> LocalPeer:

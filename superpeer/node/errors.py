@@ -6,6 +6,7 @@ SuperpeerError
       ├── BadPublication     not one subject, unreadable, not signed by its publisher
       ├── Nonconforming      not what the peer advertised; `missing` names what it did not
       ├── LimitReached       too large, too many, too often
+      ├── OutOfTurn          what has to come before it is not here
       ├── NotHere            whoever it is for is not a peer of this super-peer
       └── Malformed          it cannot be read
 """
@@ -17,6 +18,9 @@ from superpeer.errors import SuperpeerError
 
 class Refused(SuperpeerError):
     """A super-peer will not do what it was asked; nothing has changed."""
+
+    serial = 0
+    """Of the publication that it is about, of several that were handed in together; 0 if it is about no single one."""
 
 
 class BadRequest(Refused):
@@ -38,6 +42,10 @@ class LimitReached(Refused):
         self.what = what
         self.limit = limit
         super().__init__(f"{what}: the limit is {limit:,.15g}; {advice}")
+
+
+class OutOfTurn(Refused):
+    pass
 
 
 class NotHere(Refused):

@@ -60,10 +60,10 @@ class Allowance:
         self._left = most
         self._at = now
 
-    def take(self, now: float) -> None:
-        """Counts one more; `LimitReached` if it comes too soon."""
+    def take(self, now: float, count: int = 1) -> None:
+        """Counts one more, or several; `LimitReached` if that comes too soon."""
         self._left = min(self._most, self._left + max(0.0, now - self._at) * self._rate)
         self._at = now
-        if self._left < 1:
+        if self._left < count:
             raise LimitReached(f"{self._what} a second", self._rate, "slow down and try again")
-        self._left -= 1
+        self._left -= count

@@ -7,7 +7,9 @@ advertised.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
+from itertools import pairwise
 
 import msgspec
 
@@ -17,11 +19,11 @@ from auth.welcoming import Outcome
 from qel.advertisements import unadmitted
 from superpeer.node.body import said_in
 from superpeer.node.broker import Broker
-from superpeer.node.errors import BadPublication, BadRequest, LimitReached, Nonconforming
+from superpeer.node.errors import BadRequest, LimitReached, Nonconforming, OutOfTurn, Refused
 from superpeer.node.forms import read_elements, read_query
 from superpeer.node.handover import Handovers, left_by
 from superpeer.node.limits import Allowance
-from superpeer.node.publications import Draft
+from superpeer.node.publications import Draft, Posting
 from superpeer.node.records import (
     Arriving,
     Brought,
@@ -162,8 +164,8 @@ class Peers:
         """Does what a peer asks for; see `requests`."""
         requests, publications = self._allowance(peer)
         if isinstance(request, Publish):
-            publications.take(self._workspace.now)
-            return self._publish(peer, request.draft)
+            publications.take(self._workspace.now, len(request.postings))
+            return self._publish(peer, request)
         if isinstance(request, Received):
             self._on_received(peer, request.through)
             return Done()
@@ -267,26 +269,47 @@ class Peers:
         if after != before:
             self._broker.subscribe(peer, after)
 
-    def _publish(self, peer: str, draft: Draft) -> Logged:
+    def _publish(self, peer: str, request: Publish) -> Logged:
         log, kept = self._state.log, self._state.peer(peer)
-        registration = self._registration(peer)
-        if (draft.publisher, draft.salt) != (registration.key, registration.salt):
-            raise BadPublication("a peer publishes under its own identity; sign it with your key")
-        if draft.serial <= kept.last_serial:
+        if request.after > kept.last_serial:
+            raise OutOfTurn(f"what was handed in as {request.after} was not taken; begin after {kept.last_serial}")
+        serials = [request.after, *(posting.serial for posting in request.postings)]
+        if any(serial <= before for before, serial in pairwise(serials)):
+            raise BadRequest("the serials of what is published rise; hand it in in their order")
+        if serials[-1] <= kept.last_serial:
             return Logged(log.end)  # It is there: the peer did not get the answer.
-        self._check_body(draft.body)
-        source = Origin(draft.publisher, draft.salt, self._registry.key)
-        self._verifier.verify(source, draft.item, draft.proof)
+        for posting in request.postings:
+            self._check_posting(posting, self._check_posted_body)
+        registration = self._registration(peer)
+        source = Origin(registration.key, registration.salt, self._registry.key)
+        proofs = self._verifier.prove(source, [posting.item for posting in request.postings], request.signature)
+        new = [each for each in zip(request.postings, proofs, strict=True) if each[0].serial > kept.last_serial]
         if not self._accepts_nonconforming:
-            missing = {name for name, _ in unadmitted(kept.advertisement, said_in(draft.body).description)}
-            if missing:
-                raise Nonconforming(tuple(sorted(missing)))
-        waiting, most = len(log.unacknowledged), self._limits.unacknowledged_publications
-        if waiting >= most:
+            for posting, _ in new:
+                self._check_posting(posting, partial(self._check_conforming, kept.advertisement))
+        waiting, most = len(log.unacknowledged) + len(new), self._limits.unacknowledged_publications
+        if waiting > most:
             raise LimitReached("publications that the network has not acknowledged", most, "wait and try again")
-        publication = self._broker.publish(draft)
+        for posting, proof in new:
+            draft = Draft(registration.key, registration.salt, posting.serial, posting.kind, posting.body, proof)
+            self._broker.publish(draft)
         self._retention.trim_log()
-        return Logged(publication.place)
+        return Logged(log.end)
+
+    def _check_posting(self, posting: Posting, check: Callable[[Posting], None]) -> None:
+        try:
+            check(posting)
+        except Refused as error:
+            error.serial = posting.serial
+            raise
+
+    def _check_posted_body(self, posting: Posting) -> None:
+        self._check_body(posting.body)
+
+    def _check_conforming(self, advertisement: qel.Advertisement, posting: Posting) -> None:
+        missing = {name for name, _ in unadmitted(advertisement, said_in(posting.body).description)}
+        if missing:
+            raise Nonconforming(tuple(sorted(missing)))
 
     def _on_received(self, peer: str, through: int) -> None:
         queue = self._state.peer(peer).queue

@@ -14,7 +14,7 @@ transitive; places that cover each other are one place.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -130,6 +130,10 @@ class Poset(Generic[Source]):
                 fresh = (place.children & candidates) - seen
                 seen |= fresh
                 pending.extend(fresh)
+
+    def match_all(self, batch: Sequence[tuple[Description, Topics]]) -> list[Collection[Place[Source]]]:
+        """The same for several, each with its topics."""
+        return [list(self.match(description, topics)) for description, topics in batch]
 
     def _take_over(self, former: Poset[Source]) -> None:
         """Goes on with the places and links of another poset, which is not used any more."""

@@ -21,7 +21,7 @@ from qel import Query
 from qel.matching import is_met
 from qel.topics import Topics
 from qel.values import Description
-from superpeer.node.body import said_in
+from superpeer.node.body import Said, said_in
 from superpeer.node.forms import Count, Form, SuperPeerKey
 
 Place = tuple[Count, Count]
@@ -39,8 +39,21 @@ class Kind(Enum):
     DELETED = "deleted"
 
 
+class Posting(Form, frozen=True):
+    """What a publisher says, under a number of its own."""
+
+    serial: Count
+    kind: Kind
+    body: bytes
+
+    @property
+    def item(self) -> Item:
+        """What is signed of it."""
+        return item_of(self.serial, self.kind, self.body)
+
+
 class Draft(Form, frozen=True, tag="draft"):
-    """What a publisher signs and hands to its access point."""
+    """What a publisher said and signed, with the proof of that."""
 
     publisher: PublicKey
     salt: Annotated[bytes, msgspec.Meta(min_length=SALT_BYTES, max_length=SALT_BYTES)]
@@ -64,14 +77,18 @@ class Publication(Form, frozen=True, tag="publication"):
 
     @property
     def description(self) -> Description:
-        return said_in(self.draft.body).description
+        return self.said.description
 
     @property
     def topics(self) -> Topics:
-        return said_in(self.draft.body).topics
+        return self.said.topics
+
+    @property
+    def said(self) -> Said:
+        return said_in(self.draft.body)
 
     def meets(self, query: Query) -> bool:
-        return is_met(query, *said_in(self.draft.body))
+        return is_met(query, *self.said)
 
     @property
     def source(self) -> Origin:

@@ -5,10 +5,18 @@ A request either does all of its work or is refused with an error that says why,
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import msgspec
+
 from auth import MigrationOrder
+from auth.wire import Signature
 from superpeer.node.forms import Count, ElementForm, Form, SuperPeerKey
-from superpeer.node.publications import Draft, Place, Publication
+from superpeer.node.publications import Place, Posting, Publication
 from superpeer.node.records import Rendezvous, Subscription
+
+MAX_POSTINGS = 512
+"""In one request: others wait while they are taken."""
 
 # Requests.
 
@@ -55,7 +63,15 @@ class Advertise(Form, frozen=True, tag="advertise"):
 
 
 class Publish(Form, frozen=True, tag="publish"):
-    draft: Draft
+    """Publications with rising serials, and one signature for all of them together. All are taken, or none.
+
+    `after` is the serial that was handed in before these on this connection, or 0. If that one was refused then
+    these are, too (`OutOfTurn`): so among the serials up to the last that a super-peer took, there is none that it
+    refused without the peer knowing, however many were under way when a connection broke."""
+
+    postings: Annotated[tuple[Posting, ...], msgspec.Meta(min_length=1, max_length=MAX_POSTINGS)]
+    signature: Signature
+    after: Count = 0
 
 
 class Received(Form, frozen=True, tag="received"):
@@ -157,7 +173,7 @@ class SubscriptionList(Form, frozen=True, tag="subscription list"):
 
 
 class Logged(Form, frozen=True, tag="logged"):
-    """The publication is in the log of the access point, on disk."""
+    """All publications are in the log of the access point, on disk; where the last of them is."""
 
     place: Place
 
@@ -204,10 +220,10 @@ class AdvertisementSettled(Form, frozen=True, tag="advertisement settled"):
     """What is published from now on reaches all who asked for it."""
 
 
-class PublicationAcknowledged(Form, frozen=True, tag="publication acknowledged"):
-    """The network has it: the peer may forget it."""
+class PublicationsAcknowledged(Form, frozen=True, tag="publications acknowledged"):
+    """The network has them: the peer may forget them."""
 
-    serial: int
+    serials: tuple[int, ...]
 
 
 class NotificationsLost(Form, frozen=True, tag="notifications lost"):
@@ -269,7 +285,7 @@ Event = (
     | SubscriptionActive
     | SubscriptionExpired
     | AdvertisementSettled
-    | PublicationAcknowledged
+    | PublicationsAcknowledged
     | NotificationsLost
     | AnswerWanted
     | QueryFinished

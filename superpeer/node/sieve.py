@@ -55,7 +55,7 @@ class Many:
         self.tests = len(poset.roots) if type(poset) is Poset else FEW
 
     def matching(self, publication: Publication) -> Iterable[int]:
-        places = self._poset.match(publication.description, publication.topics)
+        places = self._poset.match(*publication.said)
         return sorted(position for place in places for position in place.sources)
 
 

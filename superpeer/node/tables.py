@@ -16,7 +16,7 @@ the one before: only where links come and go, or relay to each other where they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Generic, TypeVar
@@ -28,7 +28,7 @@ from superpeer.node.advertisements import AdvertisementIndex, Element
 from superpeer.node.beyond import Beyond
 from superpeer.node.difference import Difference
 from superpeer.node.growing import grown
-from superpeer.node.poset import Poset
+from superpeer.node.poset import Place, Poset
 
 InLink = TypeVar("InLink", bound=Hashable)
 OutLink = TypeVar("OutLink", bound=Hashable)
@@ -172,9 +172,22 @@ class Tables(Generic[InLink, OutLink]):
     ) -> tuple[set[LocalSubscription], set[InLink]]:
         """Whom a notification goes to that came back on an out-link (or from a local peer): the subscriptions of local
         peers that it matches, and the in-links with one that does, each once."""
+        (found,) = self.recipients_of_all([((description, topics), arrived)])
+        return found
+
+    def recipients_of_all(
+        self, batch: Sequence[tuple[tuple[Description, Topics], OutLink | None]]
+    ) -> list[tuple[set[LocalSubscription], set[InLink]]]:
+        """The same for several notifications, which is cheaper than one by one."""
+        found = self.poset.match_all([said for said, _ in batch])
+        return [self._sources(places, arrived) for places, (_, arrived) in zip(found, batch, strict=True)]
+
+    def _sources(
+        self, places: Iterable[Place[LocalSubscription | InLink]], arrived: OutLink | None
+    ) -> tuple[set[LocalSubscription], set[InLink]]:
         local: set[LocalSubscription] = set()
         links: set[InLink] = set()
-        for place in self.poset.match(description, topics):
+        for place in places:
             for source in place.sources:
                 if isinstance(source, LocalSubscription):
                     local.add(source)

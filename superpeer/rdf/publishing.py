@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from qel import PREFIXES, Advertisement, Range, Uri, namespace
 from qel.advertisements import AdvertisedValue
 from qel.names import RDF, RDF_TYPE
-from qel.topics import UPWARDS, Topics
+from qel.topics import NO_TOPICS, UPWARDS, Topics
 from qel.values import Kind, Value, datatype_of, value_of
 
 NAMES = (
@@ -101,11 +101,12 @@ class Publications:
 
     def __init__(self, triples: Iterable[Any]) -> None:
         """Triples of rdflib or pyoxigraph; an rdflib graph is an iterable of its triples. All are held in memory."""
-        self._terms: dict[_Key, Any] = {}
+        self._terms: dict[TermKey, Any] = {}
         self._predicates: dict[str, Any] = {}
-        self._said: dict[_Key, dict[Statement[_Key], None]] = {}
-        self._referred: set[_Key] = set()
+        self._said: dict[TermKey, dict[Statement[TermKey], None]] = {}
+        self._referred: set[TermKey] = set()
         self._broader: dict[str, list[str]] = {}
+        self._latest: tuple[Any, TermKey] | None = None
         for triple in triples:
             parts = triple if isinstance(triple, tuple) else (triple.subject, triple.predicate, triple.object)
             self._add(*parts[:3])
@@ -116,38 +117,52 @@ class Publications:
         return sum(not _is_blank(subject) for subject in self._said)
 
     def __iter__(self) -> Iterator[Described]:
+        for subject, lifted in self._lifted():
+            term = self._terms[subject]
+            yield Described(term, tuple((term, self._predicates[name], self._terms[value]) for name, value in lifted))
+
+    def statements(self) -> Iterator[tuple[TermKey, list[Statement[TermKey]]]]:
+        """Each subject and what is published of it, for whoever needs no terms; languages are as they were written."""
+        for subject, lifted in self._lifted():
+            yield subject, [(name, self._as_written(value) if value.language else value) for name, value in lifted]
+
+    def _lifted(self) -> Iterator[tuple[TermKey, list[Statement[TermKey]]]]:
         for subject, said in self._said.items():
             if not _is_blank(subject):
-                term = self._terms[subject]
-                lifted = lift(said, self._said_of, _is_literal)
-                yield Described(
-                    term, tuple((term, self._predicates[name], self._terms[value]) for name, value in lifted)
-                )
+                yield subject, lift(said, self._said_of, _is_literal)
 
     @property
     def topics(self) -> Topics:
         """The hierarchy of topics that the triples themselves tell of."""
-        return Topics.of(self._broader)
+        return Topics.of(self._broader) if self._broader else NO_TOPICS
 
     def _add(self, subject: Any, predicate: Any, node: Any) -> None:
         name, value = value_of(predicate).text, self._key(node)
+        if self._latest is None or self._latest[0] is not subject:
+            self._latest = subject, self._key(subject)
         self._predicates.setdefault(name, predicate)
-        self._said.setdefault(self._key(subject), {})[name, value] = None
+        self._said.setdefault(self._latest[1], {})[name, value] = None
         if _is_blank(value):
             self._referred.add(value)
         if name in UPWARDS and value.kind is Kind.URI:
-            self._broader.setdefault(value_of(subject).text, []).append(value.text)
+            self._broader.setdefault(self._latest[1].text, []).append(value.text)
 
-    def _key(self, term: Any) -> _Key:
+    def _key(self, term: Any) -> TermKey:
         value = value_of(term)
-        key = _Key(value.kind, value.text, value.language, datatype_of(term))
+        if value.kind is Kind.LITERAL:
+            key = TermKey(value.kind, value.text, value.language, datatype_of(term))
+        else:
+            key = TermKey(value.kind, value.text)
         self._terms.setdefault(key, term)
         return key
 
-    def _said_of(self, node: _Key) -> list[Statement[_Key]] | None:
+    def _as_written(self, key: TermKey) -> TermKey:
+        return key._replace(language=self._terms[key].language)
+
+    def _said_of(self, node: TermKey) -> list[Statement[TermKey]] | None:
         return list(self._said.get(node, ())) if _is_blank(node) else None
 
-    def _is_spoken_for(self, node: _Key) -> bool:
+    def _is_spoken_for(self, node: TermKey) -> bool:
         return node in self._referred and bool(_names_of(node, self._said_of, _is_literal, MAX_DEPTH))
 
 
@@ -156,20 +171,20 @@ def publications_of(triples: Iterable[Any]) -> Publications:
     return Publications(triples)
 
 
-class _Key(NamedTuple):
+class TermKey(NamedTuple):
     """A term as a key, whichever library it is of."""
 
     kind: Kind
     text: str
-    language: str
-    datatype: str
+    language: str = ""
+    datatype: str = ""
 
 
-def _is_literal(key: _Key) -> bool:
+def _is_literal(key: TermKey) -> bool:
     return key.kind is Kind.LITERAL
 
 
-def _is_blank(key: _Key) -> bool:
+def _is_blank(key: TermKey) -> bool:
     return key.kind is Kind.BLANK
 
 

@@ -15,12 +15,12 @@ import qel
 from auth import AuthError, Identity, PeerExchange
 from qel.matching import is_met
 from qel.topics import NO_TOPICS, Topics
-from superpeer.client.memory import Memory, Posting
+from superpeer.client.memory import Memory
 from superpeer.node.advertisements import elements_of
 from superpeer.node.body import read_body, said_in, write_body
 from superpeer.node.errors import Refused
 from superpeer.node.forms import read_query, write_elements
-from superpeer.node.publications import Kind, Place, Publication, publication_id
+from superpeer.node.publications import Kind, Place, Posting, Publication, publication_id
 from superpeer.node.records import Rendezvous, Subscription
 from superpeer.node.requests import (
     Advertise,
@@ -38,8 +38,7 @@ from superpeer.node.requests import (
     NotificationsLost,
     Notified,
     Pause,
-    PublicationAcknowledged,
-    Publish,
+    PublicationsAcknowledged,
     Query,
     QueryFinished,
     Received,
@@ -379,8 +378,9 @@ class Peer:
                     if self.memory.is_new(notice):
                         self.inbox.append(self._notification(notice))
                 self._ask(Received(notices[-1].position))
-            case PublicationAcknowledged(serial):
-                self.memory.acknowledged(serial)
+            case PublicationsAcknowledged(serials):
+                for serial in serials:
+                    self.memory.acknowledged(serial)
             case NotificationsLost(count):
                 self.lost += count
             case SubscriptionExpired(name):
@@ -445,7 +445,7 @@ class Peer:
         network.note_identity(self)
 
     def _hand_in(self, posting: Posting) -> None:
-        self._ask(Publish(self.memory.draft(posting)))
+        self._ask(self.memory.handing_in([posting]))
 
     def _ask(self, request: Request) -> Reply:
         self._require_service()

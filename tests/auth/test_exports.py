@@ -20,8 +20,8 @@ PeerState PrivateId Proof PublicId PublicKey Purpose Random Record Registering R
 RegistrationRequest Registry RegistryLimits Revocation Revocations Role SuperPeerExchange SuperPeerState admit
 attach check decode decode_message decode_record decode_revocation encode entry_signer entry_verifier is_protected
 load_identity load_public_key next_serial open_letter order_migration read_secret read_value respond
-revoke_certificate revoke_key save_identity sign sign_batch verify verify_attachment verify_item verify_order
-write_letter write_secret write_value
+revoke_certificate revoke_key save_identity sign sign_batch sign_together verify verify_attachment verify_item
+verify_order write_letter write_secret write_value
 """
 
 ERRORS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, AuthError)]

@@ -178,7 +178,8 @@ class SuperPeer:
                         if isinstance(message, Asking) and self.swallow(message.request):
                             connection.abort()
                             return
-                        refused = Refused(number, type(error).__name__, str(error), details)
+                        serial = error.serial if isinstance(error, errors.Refused) else 0
+                        refused = Refused(number, type(error).__name__, str(error), details, serial)
                         connection.send(TO_PEER.encode(refused))
                     except ConnectionClosed:
                         return

@@ -22,7 +22,7 @@ from superpeer.node.requests import Notice
 ANNA = Identity(b"a" * 32)
 Step = tuple[str, int, int]
 KINDS = (
-    *("post", "logged", "acknowledged", "again", "take", "mark", "subscribe", "unsubscribe", "attach", "attaching"),
+    *("post", "logged", "acknowledged", "refused", "take", "mark", "subscribe", "unsubscribe", "attach", "attaching"),
     *("brought", "handed over", "advertise", "choose", "download", "take", "post", "mark", "acknowledged"),
 )
 
@@ -81,15 +81,15 @@ def _perform_on_disk(journal: Journal, kind: str, which: int, number: int) -> No
         case "post":
             journal.post(Kind.DELETED if which == 0 else Kind.NEW, [body(number), body(number + 1)])
         case "logged" if posting:
-            journal.is_logged(posting)
+            journal.are_logged([posting])
         case "acknowledged" if posting:
-            journal.acknowledged(posting.serial)
-        case "again" if posting:
-            journal.post_again(posting)
+            journal.acknowledged([posting.serial])
+        case "refused" if posting:
+            journal.withdraw([posting.serial])
         case "take" if not memory.has(Notice(0, publication(which, number), (), True)):
             journal.take(publication(which, number))
         case "mark":
-            journal.mark(publication(which, number))
+            journal.mark([publication(which, number)])
         case "subscribe":
             journal.subscribe(Subscription(str(which), str(number), 0.0))
         case "unsubscribe":
@@ -123,10 +123,9 @@ def _perform_in_memory(model: Model, kind: str, which: int, number: int) -> None
             _log(model, posting)
             memory.acknowledged(posting.serial)
             model.logged.discard(posting.serial)
-        case "again" if posting:
+        case "refused" if posting:
             memory.acknowledged(posting.serial)
             model.logged.discard(posting.serial)
-            memory.post(posting.kind, posting.body)
         case "take" if not memory.has(Notice(0, publication(which, number), (), True)):
             memory.note(publication(which, number))
         case "mark":

@@ -13,8 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from superpeer.node.publications import Draft, Kind
-from superpeer.node.requests import Publish
+from superpeer.node.publications import Kind
 from tests.superpeer.daemon.helpers import QUERY, Running, backbone, body, live
 from tests.superpeer.daemon.raw_peer import RawPeer
 
@@ -40,15 +39,14 @@ async def publications(one: Running, in_flight: int, count: int) -> None:
     await writer.advertise()
     await reader.subscribe("mine", QUERY)
     postings = [writer.memory.post(Kind.NEW, body(number)) for number in range(count)]
-    drafts: list[Draft] = []
-    for start in range(0, count, in_flight):
-        # One signature for what is handed over together, as a client makes it.
-        drafts += writer.memory.drafts(postings[start : start + in_flight])
-    room = asyncio.Semaphore(in_flight)
+    size = max(1, in_flight // 4)
+    # One signature for what is handed over together, as a client makes it.
+    requests = [writer.memory.handing_in(postings[start : start + size]) for start in range(0, count, size)]
+    room = asyncio.Semaphore(in_flight // size)
     began = time.perf_counter()
-    for draft in drafts:
+    for request in requests:
         await room.acquire()
-        writer.ask_later(Publish(draft)).add_done_callback(lambda _: room.release())
+        writer.ask_later(request).add_done_callback(lambda _: room.release())
         if in_flight == 1:
             await reader.until(lambda: len(reader.notices) > 0)
             reader.notices.clear()

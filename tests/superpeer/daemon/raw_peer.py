@@ -31,7 +31,6 @@ from superpeer.node.requests import (
     Event,
     Notice,
     Notified,
-    Publish,
     Received,
     Reply,
     Request,
@@ -130,7 +129,7 @@ class RawPeer:
 
     def publish_later(self, body: bytes) -> asyncio.Future[Reply]:
         posting = self.memory.post(Kind.NEW, body)
-        return self.ask_later(Publish(self.memory.draft(posting)))
+        return self.ask_later(self.memory.handing_in([posting]))
 
     async def publish(self, body: bytes) -> Reply:
         return await self.publish_later(body)

@@ -17,7 +17,7 @@ from superpeer.daemon.errors import CannotServe
 from superpeer.daemon.network import ROOT_KEY_FILE, admit, init, install, prepare
 from superpeer.net import ConnectionClosed, Reason
 from superpeer.node.records import Subscription
-from superpeer.node.requests import Logged, Publish
+from superpeer.node.requests import Logged
 from superpeer.store.errors import StoreFailed, StoreLocked
 from tests.superpeer.daemon.helpers import (
     QUERY,
@@ -86,7 +86,7 @@ def test_nothing_is_lost_when_super_peers_are_killed(tmp_path: Path) -> None:
             assert writer.welcome is not None
             assert writer.welcome.last_serial >= 40, "what was answered is on disk"
             for posting in writer.memory.welcomed(writer.welcome):
-                await writer.ask(Publish(writer.memory.draft(posting)))
+                await writer.ask(writer.memory.handing_in([posting]))
             await reader.until(lambda: len(reader.notices) >= 60)
             assert bodies(reader) == [body(number) for number in range(60)]
 

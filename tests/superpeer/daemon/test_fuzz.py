@@ -35,7 +35,6 @@ from superpeer.node.requests import (
     Leave,
     ListSubscriptions,
     Pause,
-    Publish,
     Query,
     Received,
     Renew,
@@ -144,7 +143,7 @@ def real_requests(peer: Hostile) -> list[Request]:
         Renew("one", 60.0),
         ListSubscriptions(),
         Advertise((("schema", DC), ("property", f"{DC}x"), ("uri", "p", "u"), ("range", "p", "1", ""))),
-        Publish(memory.draft(memory.post(Kind.UPDATED, body(memory.serial)))),
+        memory.handing_in([memory.post(Kind.UPDATED, body(memory.serial)) for _ in range(2)]),
         Received(0),
         Query(1, QUERY, 0.1),
         Answer(b"question", (body(1),)),
@@ -273,10 +272,11 @@ async def flood(peer: Hostile) -> None:
 
 async def flood_of_forgeries(peer: Hostile) -> None:
     """Each costs a signature to refuse."""
-    draft = peer.memory.draft(peer.memory.post(Kind.NEW, body(1)))
+    genuine = peer.memory.handing_in([peer.memory.post(Kind.NEW, body(1))])
+    (posting,) = genuine.postings
     for number in range(100):
-        forged = msgspec.structs.replace(draft, serial=draft.serial + number, body=body(2))
-        peer.say(peer.asking(Publish(forged)))
+        forged = msgspec.structs.replace(posting, serial=posting.serial + number, body=body(2))
+        peer.say(peer.asking(msgspec.structs.replace(genuine, postings=(forged,))))
 
 
 async def in_and_out(peer: Hostile) -> None:
@@ -292,7 +292,7 @@ DEAR: list[Case] = [out_of_order, somebody_elses_id, again_and_again, too_large,
 
 
 def publish(peer: Hostile, content: bytes) -> None:
-    peer.say(peer.asking(Publish(peer.memory.draft(peer.memory.post(Kind.NEW, content)))))
+    peer.say(peer.asking(peer.memory.handing_in([peer.memory.post(Kind.NEW, content)])))
 
 
 def paths(value: Any) -> list[tuple[int, ...]]:

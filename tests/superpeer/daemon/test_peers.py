@@ -19,7 +19,6 @@ from superpeer.node.requests import (
     Leave,
     ListSubscriptions,
     Logged,
-    Publish,
     Subscribe,
     SubscriptionList,
     Unsubscribe,
@@ -222,7 +221,7 @@ def test_nonsense_ends_the_connection(tmp_path: Path) -> None:
             assert peer.ended.reason is Reason.MALFORMED_MESSAGE
             await until(lambda: not one.core.node.connected)
             with pytest.raises(ConnectionClosed):
-                peer.ask_later(Publish(peer.memory.draft(peer.memory.post(Kind.NEW, body(1)))))
+                peer.ask_later(peer.memory.handing_in([peer.memory.post(Kind.NEW, body(1))]))
 
     live(main())
 

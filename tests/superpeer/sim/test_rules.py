@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from superpeer.node.broker import Broker
@@ -77,7 +78,8 @@ class _ForgetfulDelivery(Delivery):
         self._to_send = waiting
 
     def acknowledged(self, neighbour: bytes, message: Any) -> Any:
-        return super().acknowledged(neighbour, message) if (message.origin, message.place) in self._in_hand else []
+        places = tuple(place for place in message.places if (message.origin, place) in self._in_hand)
+        return super().acknowledged(neighbour, msgspec.structs.replace(message, places=places))
 
 
 class WithoutCatchingUp(Broker):

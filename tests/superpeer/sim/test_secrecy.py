@@ -16,7 +16,7 @@ import pytest
 from rdflib import URIRef
 
 from auth import BadSignature, Identity, PrivateId, WrongPrivateId
-from superpeer.node.errors import BadPublication, NotHere, Refused
+from superpeer.node.errors import NotHere, Refused
 from superpeer.node.publications import Kind
 from superpeer.node.requests import ListSubscriptions, Publish, Subscribe
 from superpeer.sim import Network
@@ -107,17 +107,22 @@ def test_a_publication_has_to_be_signed_by_its_publisher_for_its_access_point() 
     library.publish(paper(1, "a"))
     log = net.super_peers[0].running_node.state.log
     body = next(iter(log)).draft.body
-    theirs = other.memory.draft(other.memory.post(Kind.NEW, body))
-    with pytest.raises(BadPublication, match="its own identity"):
-        net.request(library, Publish(theirs))
-    mine = library.memory.draft(library.memory.post(Kind.NEW, body))
+    theirs = other.memory.handing_in([other.memory.post(Kind.NEW, body), other.memory.post(Kind.NEW, body)])
     with pytest.raises(BadSignature):
-        net.request(library, Publish(msgspec.structs.replace(mine, serial=mine.serial + 1)))
+        net.request(library, theirs)
+    mine = library.memory.handing_in([library.memory.post(Kind.NEW, body)])
+    (posting,) = mine.postings
+
+    def changed(**changes: object) -> Publish:
+        return msgspec.structs.replace(mine, postings=(msgspec.structs.replace(posting, **changes),))
+
     with pytest.raises(BadSignature):
-        net.request(library, Publish(msgspec.structs.replace(mine, kind=Kind.DELETED)))
+        net.request(library, changed(serial=posting.serial + 1))
+    with pytest.raises(BadSignature):
+        net.request(library, changed(kind=Kind.DELETED))
     for bad in (b"", b"\xc1", msgspec.msgpack.encode([["l", "x"], [["p", ["u", "y"]]]]), body + b"\0"):
         with pytest.raises(Refused):
-            net.request(library, Publish(msgspec.structs.replace(mine, body=bad)))
+            net.request(library, changed(body=bad))
     assert len(log) == 1
 
 
