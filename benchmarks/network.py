@@ -153,16 +153,16 @@ async def _subscribe(readers: list[Peer], count: int) -> None:
     """What others ask for; hardly any publication of the benchmark matches it."""
     room = asyncio.Semaphore(256)
 
-    async def ask(reader: Peer, text: str) -> None:
+    async def ask(reader: Peer, text: str, name: str) -> None:
         async with room:
-            await reader.subscribe(text)
+            await reader.subscribe(text, name)
 
     texts = Bibliography(SEED, authors=max(2_000, count // 2)).subscriptions(count)
     pending = set()
     for number, text in enumerate(track(texts, "subscribing", total=count, transient=True)):
         await room.acquire()
         room.release()
-        task = asyncio.create_task(ask(readers[number % len(readers)], text))
+        task = asyncio.create_task(ask(readers[number % len(readers)], text, str(number)))
         pending.add(task)
         task.add_done_callback(pending.discard)
         await asyncio.sleep(0)
