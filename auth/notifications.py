@@ -51,7 +51,7 @@ class Origin(Message, frozen=True, tag="origin"):
         return _public_id(self.publisher, self.salt)
 
 
-class Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True, gc=False):
     """What is signed of a notification: the publisher's id for it, its kind (new, updated, deleted) and its body."""
 
     id: bytes

@@ -34,8 +34,9 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
 Address = Annotated[str, msgspec.Meta(max_length=MAX_ADDRESS_BYTES)]
 
 
-class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The base of everything that is written. A subclass states its tag, which is part of the wire format."""
+class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The base of everything that is written. A subclass states its tag, which is part of the wire format. Values that
+    are frozen make no cycles, and are nothing that the garbage collector has to look at."""
 
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)

@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.workload import Bibliography
+from benchmarks.workload import Bibliography, subscriptions_of_others
 from superpeer.client.outcomes import Receipt
 from superpeer.client.peer import Peer
 from superpeer.daemon.network import ROOT_KEY_FILE, admit, init, install, prepare
@@ -150,19 +150,19 @@ async def superpeer_system(count: int, subscriptions: int) -> AsyncIterator[Syst
 
 
 async def _subscribe(readers: list[Peer], count: int) -> None:
-    """What others ask for; hardly any publication of the benchmark matches it."""
+    """What others ask for, of which a publication of the benchmark matches one or two."""
     room = asyncio.Semaphore(256)
 
-    async def ask(reader: Peer, text: str) -> None:
+    async def ask(reader: Peer, text: str, name: str) -> None:
         async with room:
-            await reader.subscribe(text)
+            await reader.subscribe(text, name)
 
-    texts = Bibliography(SEED, authors=max(2_000, count // 2)).subscriptions(count)
+    texts = subscriptions_of_others(SEED, count)
     pending = set()
     for number, text in enumerate(track(texts, "subscribing", total=count, transient=True)):
         await room.acquire()
         room.release()
-        task = asyncio.create_task(ask(readers[number % len(readers)], text))
+        task = asyncio.create_task(ask(readers[number % len(readers)], text, str(number)))
         pending.add(task)
         task.add_done_callback(pending.discard)
         await asyncio.sleep(0)

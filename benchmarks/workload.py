@@ -16,10 +16,11 @@ _CLASSES = ["article", "book", "report"]
 class Bibliography:
     """Names, words and years with Zipf-distributed popularity, all from one seed."""
 
-    def __init__(self, seed: int, authors: int = 2_000, words: int = 3_000) -> None:
+    def __init__(self, seed: int, authors: int = 2_000, words: int = 3_000, syllables: int = 3) -> None:
+        """Names have so many syllables, and words one less: with more of them, fewer names are the same."""
         self._random = random.Random(seed)
-        self._authors = [self._name(3) for _ in range(authors)]
-        self._words = [self._name(2).lower() for _ in range(words)]
+        self._authors = [self._name(syllables) for _ in range(authors)]
+        self._words = [self._name(syllables - 1).lower() for _ in range(words)]
         self._author_weights = list(accumulate(1 / rank for rank in range(1, authors + 1)))
         self._word_weights = list(accumulate(1 / rank for rank in range(1, words + 1)))
 
@@ -68,3 +69,12 @@ class Bibliography:
 
     def _name(self, syllables: int) -> str:
         return "".join(self._random.choices(_SYLLABLES, k=syllables)).capitalize()
+
+
+def subscriptions_of_others(seed: int, count: int) -> Iterator[str]:
+    """What many ask for, of which a publication from the usual vocabulary matches one or two: one in a hundred asks in
+    that vocabulary, the others for names and words that are rarer."""
+    usual = Bibliography(seed).subscriptions(count // 100)
+    rare = Bibliography(seed, authors=max(2_000, count // 2), words=30_000, syllables=5).subscriptions(count)
+    for number in range(count):
+        yield next(usual) if number % 100 == 99 else next(rare)

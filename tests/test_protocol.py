@@ -141,6 +141,8 @@ def written(one: inspect.Type) -> str:
             return f"array of {written(item)}"
         case inspect.VarTupleType() if one == ELEMENT:
             return "element"
+        case inspect.VarTupleType(item, min_length=least, max_length=most):
+            return f"array of {least} to {most} {written(item)}"
     raise AssertionError(f"the page has no word for {one}")
 
 

@@ -63,6 +63,8 @@ Result = TypeVar("Result")
 
 KEY_FILE_NAME = "peer.key"
 MAX_FRAME_BYTES = 16 * 1024 * 1024
+SILENCE_S = 30.0
+HANDSHAKE_S = 10.0
 
 
 class Options(TypedDict, total=False):
@@ -82,6 +84,8 @@ class Options(TypedDict, total=False):
     gives_up_after_s: float
     patience_s: float
     """How long to wait for an answer before `NoAnswer` is raised."""
+    silence_s: float
+    """A connection over which nothing was heard for so long is given up, and another one is made."""
     publications_per_second: float
     """The pace at which the outbox is handed in."""
     backoff: Backoff
@@ -228,7 +232,13 @@ class Engine:
 
     def _start(self, identity: Identity) -> None:
         journal = self._journal
-        limits = Limits(max_frame_bytes=MAX_FRAME_BYTES, max_outgoing_bytes=2 * MAX_FRAME_BYTES)
+        silence_s = self._options.get("silence_s", SILENCE_S)
+        limits = Limits(
+            max_frame_bytes=MAX_FRAME_BYTES,
+            max_outgoing_bytes=2 * MAX_FRAME_BYTES,
+            patience_s=silence_s,
+            handshake_s=min(HANDSHAKE_S, silence_s),
+        )
         self._endpoint = Endpoint(identity, Party.PEER, self._admissions, limits=limits)
         self._inbox = Inbox(journal)
         self._sender = Sender(journal, self._options.get("publications_per_second", 1_500.0))

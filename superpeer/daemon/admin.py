@@ -130,11 +130,11 @@ class AdminDesk:
             case ShowBackbone():
                 return reports.backbone(daemon)
             case ShowPoset():
-                return reports.poset(daemon, request)
+                return await reports.poset(daemon, request)
             case ShowIndices():
-                return reports.indices(daemon, request)
+                return await reports.indices(daemon, request)
             case ShowPeers():
-                return reports.peers(daemon, request)
+                return await reports.peers(daemon, request)
             case ShowQueues():
                 return reports.queues(daemon, request)
             case ExplainSubscription():
@@ -145,7 +145,7 @@ class AdminDesk:
                     raise AdminError(f"no log that can be asked has a publication {publication}; check the id")
                 return found
             case TryQuery():
-                return reports.trial(daemon, request)
+                return await reports.trial(daemon, request)
             case Shutdown():
                 note(log, "an admin tells the super-peer to leave")
                 daemon.stop()

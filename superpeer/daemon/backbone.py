@@ -108,6 +108,7 @@ class Backbone:
             random=random,
             idle_s=idle_s,
             hold_s=timing.max_delay_s,
+            room=core.pump,
         )
         self.stopped = asyncio.Event()
         """Set when the farewell is said."""

@@ -10,6 +10,7 @@ a second time, it ends at once. That loses nothing either, as after `kill -9`: t
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -158,6 +159,7 @@ class Daemon:
             await self.writer.close()
             raise
         self.is_ready = True
+        gc.freeze()  # What was loaded is not garbage.
         note(
             log,
             "the super-peer serves",

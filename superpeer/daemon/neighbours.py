@@ -40,6 +40,7 @@ from superpeer.net import (
     SessionLimits,
     dial,
 )
+from superpeer.net.links import Room
 from superpeer.net.sessions import ID_BYTES
 
 MAX_HELD = 32
@@ -80,6 +81,7 @@ class Neighbours:
         random: Random,
         idle_s: float,
         hold_s: float,
+        room: Room | None = None,
         backoff: Backoff | None = None,
     ) -> None:
         self._endpoint = endpoint
@@ -91,6 +93,7 @@ class Neighbours:
         self._random = random
         self._idle_s = idle_s
         self._hold_s = hold_s
+        self._room = room
         self._backoff = backoff or Backoff(0.1, 5.0)
         self._loop = asyncio.get_running_loop()
         self._neighbours: dict[bytes, Neighbour] = {}
@@ -196,6 +199,7 @@ class Neighbours:
                 lambda lost: self._on_restarted(key, link, lost),
                 lambda message: self._on_aside(key, link, message),
                 lambda: self._on_connected(key, link),
+                self._room,
             )
             neighbour = self._neighbours[key] = Neighbour(key, link, self._loop.time())
         return neighbour

@@ -67,9 +67,13 @@ class Pump:
         """Whether all is on disk and said."""
         return not (self._under_way or self._changes or self._releases or self._is_releasing)
 
+    @property
+    def has_room(self) -> bool:
+        return self.waiting <= self._most or self._is_broken
+
     async def room(self) -> None:
         """Waits while too much waits for the disk: backpressure for whoever brings more."""
-        while self.waiting > self._most and not self._is_broken:
+        while not self.has_room:
             await self._next_commit()
 
     async def settled(self) -> None:

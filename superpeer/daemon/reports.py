@@ -1,14 +1,18 @@
 """Reports: what a running super-peer shows of itself to an admin. Nothing here changes anything.
 
 Private ids and keys are in none of them: a report has what the admin may also find in logs and tables.
+
+What may take long, because it looks at every place, element, peer or publication, lets others have their turn every few
+milliseconds. A report is then not of one moment: what comes or goes meanwhile may be in it or not.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -39,8 +43,34 @@ if TYPE_CHECKING:
     from superpeer.daemon.daemon import Daemon
 
 Report = dict[str, Any]
+Item = TypeVar("Item")
+SLICE_S = 0.005
+"""So long a report works before others get their turn."""
 LOOKED_AT = 20_000
 """So many of the last publications a query is tried on."""
+
+
+async def unhurried(items: Iterable[Item]) -> AsyncIterator[Item]:
+    """The items as they are now, one after the other, with turns for others in between."""
+    began = time.monotonic()
+    for item in list(items):
+        yield item
+        if time.monotonic() - began >= SLICE_S:
+            await asyncio.sleep(0)
+            began = time.monotonic()
+
+
+async def in_order(items: Iterable[Item], key: Callable[[Item], str]) -> list[Item]:
+    """Sorted by something that takes a while to find out."""
+    keyed = [(key(item), number, item) async for number, item in _numbered(items)]
+    return [item for _, _, item in sorted(keyed)]
+
+
+async def _numbered(items: Iterable[Item]) -> AsyncIterator[tuple[int, Item]]:
+    number = 0
+    async for item in unhurried(items):
+        number += 1
+        yield number, item
 
 
 def status(daemon: Daemon) -> Report:
@@ -109,7 +139,7 @@ def backbone(daemon: Daemon) -> Report:
     return {"view": view.id.hex(), "members": members, "links": rows, "gone": gone}
 
 
-def poset(daemon: Daemon, request: ShowPoset) -> Report:
+async def poset(daemon: Daemon, request: ShowPoset) -> Report:
     tables = daemon.core.node.broker.router.tables
     places = tables.poset
     within = _query(request.within) if request.within else None
@@ -119,13 +149,17 @@ def poset(daemon: Daemon, request: ShowPoset) -> Report:
             raise AdminError("nobody asks for that query here; show the poset without a root to see what there is")
         roots = [found]
     else:
-        roots = sorted(places.roots, key=lambda place: str(place.query))
+        roots = await in_order(places.roots, lambda place: str(place.query))
     asked = {link: tables.subs_out(link) for link in tables.out_links}
     rows: list[Report] = []
     left, seen = _limit(request.limit), set()
     pending = [(place, 0) for place in reversed(roots)]
     is_cut = False
+    began = time.monotonic()
     while pending:
+        if time.monotonic() - began >= SLICE_S:
+            await asyncio.sleep(0)
+            began = time.monotonic()
         place, depth = pending.pop()
         if depth < request.depth:
             below = sorted(place.children, key=lambda child: str(child.query), reverse=True)
@@ -144,29 +178,29 @@ def poset(daemon: Daemon, request: ShowPoset) -> Report:
     return {"places": rows, "total": len(places), "roots": len(places.roots), "is_cut": is_cut}
 
 
-def indices(daemon: Daemon, request: ShowIndices) -> Report:
+async def indices(daemon: Daemon, request: ShowIndices) -> Report:
     tables = daemon.core.node.broker.router.tables
     limit = _limit(request.limit)
 
-    def rows(elements: Iterable[Element]) -> Report:
-        written = [" ".join(form) for form in write_elements(elements)]
-        matching = [text for text in written if request.text in text]
+    async def rows(elements: Iterable[Element]) -> Report:
+        written = sorted([write_elements([one])[0] async for one in unhurried(elements)])
+        matching = [text async for text in unhurried(map(" ".join, written)) if request.text in text]
         return {"count": len(written), "elements": matching[:limit], "is_cut": len(matching) > limit}
 
-    local = rows(tables.local)
+    local = await rows(tables.local)
     local["supporters"] = {
         " ".join(write_elements([element])[0]): sorted(one.peer for one in tables.local.supporters(element))[:limit]
         for element in islice(tables.local, limit)
     }
-    beyond = [{"link": link_name(link), **rows(tables.adverts_in(link))} for link in tables.out_links]
-    told = [{"link": link_name(link), **rows(tables.adverts_out(link))} for link in tables.in_links]
+    beyond = [{"link": link_name(link), **await rows(tables.adverts_in(link))} for link in list(tables.out_links)]
+    told = [{"link": link_name(link), **await rows(tables.adverts_out(link))} for link in list(tables.in_links)]
     return {"local": local, "beyond": beyond, "told": told}
 
 
-def peers(daemon: Daemon, request: ShowPeers) -> Report:
+async def peers(daemon: Daemon, request: ShowPeers) -> Report:
     state, limit = daemon.core.node.state, _limit(request.limit)
-    found = [one for one in daemon.core.node.registry if request.text in str(one.public_id)]
-    shown = sorted(found, key=lambda one: str(one.public_id))[:limit]
+    found = [one async for one in unhurried(daemon.core.node.registry) if request.text in str(one.public_id)]
+    shown = (await in_order(found, lambda one: str(one.public_id)))[:limit]
     rows = [_peer_row(daemon, one, state.peers.get(str(one.public_id))) for one in shown]
     return {"peers": rows, "total": len(daemon.core.node.registry), "is_cut": len(found) > limit}
 
@@ -221,13 +255,13 @@ def subscription(daemon: Daemon, request: ExplainSubscription) -> Report:
     return report
 
 
-def trial(daemon: Daemon, request: TryQuery) -> Report:
+async def trial(daemon: Daemon, request: TryQuery) -> Report:
     node, query = daemon.core.node, _query(request.query)
     qel.require_satisfiable(query)
     log, limit = node.state.log, _limit(request.limit)
     generation, end = log.end
     looked_at = list(log.after((generation, max(log.trimmed, end - LOOKED_AT))))
-    matching = [one for one in reversed(looked_at) if one.meets(query)]
+    matching = [one async for one in unhurried(reversed(looked_at)) if one.meets(query)]
     tables = node.broker.router.tables
     publishers = [
         name for name, kept in node.state.peers.items() if kept.elements and qel.covers(kept.advertisement, query)

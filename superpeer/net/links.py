@@ -6,17 +6,43 @@ never wrong, only wasteful, and two rules let one connection remain, the same fo
     Of several connections that the same end made, the newest stays: it made that one because it had lost the others.
     Of connections that both ends made, that of the end with the smaller key stays. The end with the greater key
     closes its own, and only when it has the other one; so it cannot close the last one there is.
+
+While whoever gets the messages has no room, because its disk is slow say, they are neither handed up nor acknowledged.
+What is said aside is heard all the same, so that nobody takes us for dead; and no more than a limit is read, so that
+the other end keeps what it has to say, which its session bounds.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
 from auth import PublicKey
 from superpeer.net.connection import Connection
 from superpeer.net.errors import ConnectionClosed, Reason, Violation
-from superpeer.net.sessions import BATCH_OVERHEAD_BYTES, MESSAGE_OVERHEAD_BYTES, Session, write_aside
+from superpeer.net.limits import MEBIBYTE
+from superpeer.net.sessions import (
+    BATCH_OVERHEAD_BYTES,
+    MESSAGE_OVERHEAD_BYTES,
+    Batch,
+    Session,
+    read,
+    write_aside,
+)
+
+MAX_WAITING_BYTES = 4 * MEBIBYTE
+"""So much is read of messages that there is no room for, before what is said aside has to wait, too."""
+
+
+class Room(Protocol):
+    """Whoever gets the messages, or its disk."""
+
+    @property
+    def has_room(self) -> bool: ...
+
+    async def room(self) -> None:
+        """Returns when it has."""
 
 
 class Link:
@@ -35,8 +61,10 @@ class Link:
         restarted: Callable[[tuple[bytes, ...]], None],
         heard: Callable[[bytes], None] | None = None,
         connected: Callable[[], None] | None = None,
+        room: Room | None = None,
     ) -> None:
         assert own != other
+        self._room = room
         self.other = other
         self.session = session
         self._dialling_end_stays = own < other
@@ -90,7 +118,7 @@ class Link:
         self._close_spare(connection)
         try:
             while True:
-                self._take(connection, await connection.receive())
+                self._take(connection, await self._next(connection))
         except ConnectionClosed:
             return
         except Violation as violation:
@@ -106,6 +134,37 @@ class Link:
     async def wait_disconnected(self) -> None:
         """Wait until there is no connection: before that nobody has to dial."""
         await self._idle.wait()
+
+    async def _next(self, connection: Connection) -> list[bytes]:
+        """What has come, when there is room for it."""
+        data = await connection.receive()
+        if self._room is None or self._room.has_room:
+            return data
+        waiting = self._take_without_messages(connection, data)
+        loop = asyncio.get_running_loop()
+        room = loop.create_task(self._room.room())
+        receiving: asyncio.Task[list[bytes]] | None = None
+        try:
+            while not room.done():
+                if receiving is None and sum(map(len, waiting)) < MAX_WAITING_BYTES:
+                    receiving = loop.create_task(connection.receive())
+                await asyncio.wait({room} | ({receiving} if receiving else set()), return_when=asyncio.FIRST_COMPLETED)
+                if receiving is not None and receiving.done():
+                    # If the connection has ended: what is not acknowledged comes again over the next.
+                    waiting += self._take_without_messages(connection, receiving.result())
+                    receiving = None
+            return waiting if self.session.is_attached(connection) else []
+        finally:
+            for task in (room, receiving):
+                if task is not None:
+                    task.cancel()
+
+    def _take_without_messages(self, connection: Connection, data: list[bytes]) -> list[bytes]:
+        """Takes what has no messages for whoever has no room; the rest, in order."""
+        batches = [each for each in data if isinstance(read(each), Batch)]
+        if len(batches) < len(data):
+            self._take(connection, [each for each in data if each not in batches])
+        return batches
 
     def _take(self, connection: Connection, data: list[bytes]) -> None:
         messages: list[bytes] = []

@@ -27,7 +27,7 @@ REMEMBERED_BYTES = 8 * 1024
 """Larger bodies are read again: of short statements, a description takes some 25 times the space of its body."""
 
 
-class Term(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Term(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A term of RDF; `kind` is u, l or b."""
 
     kind: str
@@ -40,7 +40,7 @@ class Term(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
         return Value(_CODES[self.kind], self.text, self.language.lower(), self)
 
 
-class Body(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Body(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """What is said of one subject, and what is broader than the topics among the values."""
 
     subject: Term

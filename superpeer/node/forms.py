@@ -28,8 +28,9 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 ElementForm = Annotated[tuple[str, ...], msgspec.Meta(min_length=2, max_length=MAX_PARTS)]
 
 
-class Form(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The base of everything that is sent or stored. A subclass in a union states its tag."""
+class Form(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The base of everything that is sent or stored. A subclass in a union states its tag. Values that are frozen make
+    no cycles, and are nothing that the garbage collector has to look at: a log has a million of them."""
 
 
 def write_elements(elements: Iterable[Element]) -> tuple[ElementForm, ...]:

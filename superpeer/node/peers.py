@@ -99,7 +99,7 @@ class Peers:
         self._handovers = handovers
         self._rendezvous = rendezvous
         self._retention = retention
-        self._verifier = BatchVerifier(registry.revocations)
+        self.verifier = BatchVerifier(registry.revocations)
         self._accepts_nonconforming = accepts_nonconforming
         self._sent: dict[str, int] = {}
         """For connected peers: the position up to which they were sent what waits."""
@@ -282,7 +282,7 @@ class Peers:
             self._check_posting(posting, self._check_posted_body)
         registration = self._registration(peer)
         source = Origin(registration.key, registration.salt, self._registry.key)
-        proofs = self._verifier.prove(source, [posting.item for posting in request.postings], request.signature)
+        proofs = self.verifier.prove(source, [posting.item for posting in request.postings], request.signature)
         new = [each for each in zip(request.postings, proofs, strict=True) if each[0].serial > kept.last_serial]
         if not self._accepts_nonconforming:
             for posting, _ in new:

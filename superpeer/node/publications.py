@@ -39,7 +39,7 @@ class Kind(Enum):
     DELETED = "deleted"
 
 
-class Posting(Form, frozen=True):
+class Posting(Form, frozen=True, tag="posting"):
     """What a publisher says, under a number of its own."""
 
     serial: Count

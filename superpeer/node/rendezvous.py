@@ -64,6 +64,8 @@ class RendezvousDesk:
         self._state = workspace.state
         self._is_here = is_here
         self._view: View | None = None
+        self._turned_away: dict[str, dict[str, None]] = {}
+        """By peer, the rendezvous whose files came while too many waited; they are asked for when there is room."""
 
     def enter_view(self, view: View) -> None:
         self._view = view
@@ -78,10 +80,12 @@ class RendezvousDesk:
 
     def take_over(self, peer: str, rendezvous: Rendezvous, content: bytes | None) -> None:
         """A peer came from elsewhere with a rendezvous that it had there, or with a file that waited for it."""
-        if content is not None:
-            if rendezvous.id not in self._state.peer(peer).files:
-                self._keep_file(peer, rendezvous, content)
+        if content is not None and rendezvous.id in self._state.peer(peer).files:
             return
+        if content is not None and self._has_room(peer) and len(content) <= self._workspace.limits.file_bytes:
+            self._keep_file(peer, rendezvous, content)
+            return
+        # What there is no room for is asked for again.
         here = self._workspace.key
         field = "owner_at" if rendezvous.owner == peer else "requester_at"
         moved = msgspec.structs.replace(rendezvous, **{field: here})
@@ -109,6 +113,7 @@ class RendezvousDesk:
         kept = self._state.peers.get(peer)
         if kept is not None and identity in kept.files:
             self._workspace.keep(FileDropped(peer, identity))
+            self._ask_again(peer)
 
     def receive(self, sender: bytes, message: RendezvousMessage) -> None:
         match message:
@@ -138,6 +143,7 @@ class RendezvousDesk:
                     self._search(one)
             for identity in [identity for identity, file in kept.files.items() if file.at < oldest]:
                 self._workspace.keep(FileDropped(name, identity))
+                self._ask_again(name)
 
     def _look_after(self, peer: str, one: Rendezvous) -> None:
         """Does what can be done now for a rendezvous of a local peer."""
@@ -174,21 +180,45 @@ class RendezvousDesk:
             return
         kept = self._state.peer(peer)
         if one.id in kept.rendezvous:
+            failure = self._failure_of(sent)
+            if not failure and not self._has_room(peer):
+                # Neither end forgets it: it is asked for again when the peer has taken one of those that wait.
+                self._turned_away.setdefault(peer, {})[one.id] = None
+                return
             self._workspace.keep(RendezvousDropped(peer, one.id))
-            if sent.content is None:
-                failed = msgspec.structs.replace(one, failure="its owner has nothing of that name")
+            if failure:
+                failed = msgspec.structs.replace(one, failure=failure)
                 self._workspace.keep(RendezvousKept(peer, failed))
                 self._look_after(peer, failed)
-            else:
+            elif sent.content is not None:
                 self._keep_file(peer, one, sent.content)
         self._pass(sent.sent_by, FileStored(one.owner, one.id))
 
+    def _failure_of(self, sent: FileSent) -> str:
+        if sent.content is None:
+            return "its owner has nothing of that name"
+        most = self._workspace.limits.file_bytes
+        return f"it is larger than the {most:,} bytes that this access point takes" if len(sent.content) > most else ""
+
+    def _has_room(self, peer: str) -> bool:
+        return len(self._state.peer(peer).files) < self._workspace.limits.files_per_peer
+
+    def _ask_again(self, peer: str) -> None:
+        """There is room for one more file."""
+        turned_away, kept = self._turned_away.get(peer, {}), self._state.peer(peer)
+        while turned_away:
+            identity = next(iter(turned_away))
+            del turned_away[identity]
+            if identity in kept.rendezvous:
+                self._look_after(peer, kept.rendezvous[identity])
+                return
+        self._turned_away.pop(peer, None)
+
     def _keep_file(self, peer: str, one: Rendezvous, content: bytes) -> None:
-        """Lets a file wait for a peer, unless it is larger than any of ours may be."""
-        if len(content) <= self._workspace.limits.file_bytes:
-            digest = blake2b(content, digest_size=DIGEST_BYTES).digest()
-            self._workspace.keep(FileKept(peer, one, digest, content, self._workspace.now))
-            self._workspace.tell(peer, FileArrived(one, content))
+        """Lets a file wait for a peer."""
+        digest = blake2b(content, digest_size=DIGEST_BYTES).digest()
+        self._workspace.keep(FileKept(peer, one, digest, content, self._workspace.now))
+        self._workspace.tell(peer, FileArrived(one, content))
 
     def _search(self, one: Rendezvous) -> None:
         if self._view is not None:

@@ -52,7 +52,7 @@ class PeerStatus(msgspec.Struct, frozen=True, array_like=True):
     has_caught_up_here: bool = True
 
 
-class DeliveryRow(msgspec.Struct, frozen=True, array_like=True):
+class DeliveryRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A publication that waits for some peers: for each the peer, the position and the subscriptions."""
 
     publication: int

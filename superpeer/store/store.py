@@ -34,6 +34,9 @@ from superpeer.store.reading import Finding, Reading, rows_of
 from superpeer.store.schema import STEPS, Step
 from superpeer.store.writing import Batch
 
+BACKUP_PAGES = 256
+"""So many are copied before commits that wait get their turn."""
+
 
 @contextmanager
 def _no_garbage() -> Iterator[None]:
@@ -55,6 +58,8 @@ class Store:
         self.path = self.directory / DATABASE
         self._positions: Positions | None = None
         self._failure = ""
+        self._removes_files = True
+        self._dropped_files: set[bytes] = set()
         self._files = Files(self.directory / FILES)
         prepare_directory(self.directory)
         self._lock: int | None = lock(self.directory)
@@ -123,7 +128,8 @@ class Store:
             if connection.in_transaction:
                 self._roll_back()
         self._failure = ""
-        self._files.remove(batch.dropped_contents - self._positions.file_users.keys())
+        self._dropped_files |= batch.dropped_contents
+        self._remove_files()
 
     def keep_entry(self, entry: Entry) -> None:
         """Remembers what is known of a member: this super-peer itself, with its incarnation, or an acquaintance."""
@@ -159,6 +165,11 @@ class Store:
 
     def backup(self, target: Path | str) -> None:
         """A copy of the store as it is now, as a directory that can be opened as a store."""
+        finish_backup(self.begin_backup(target), target)
+
+    def begin_backup(self, target: Path | str, between: Callable[[], None] = lambda: None) -> Path:
+        """Copies the store, in small steps, into a directory beside the target; `finish_backup` makes it the target.
+        What `between` commits between the steps is in the copy or is not, all up to some moment."""
         self._require_open()
         target = Path(target)
         if target.exists():
@@ -168,13 +179,17 @@ class Store:
         except OSError as error:
             raise StoreUnusable(target, error.strerror or type(error).__name__) from error
         try:
-            self._copy_into(begun)
-            begun.rename(target)
-            force_to_disk(target.parent)
-        except (sqlite3.Error, OSError) as error:
-            raise StoreUnusable(target, str(error)) from error
-        finally:
+            self._removes_files = False
+            self._copy_into(begun, between)
+        except BaseException as error:
             shutil.rmtree(begun, ignore_errors=True)
+            if isinstance(error, sqlite3.Error | OSError):
+                raise StoreUnusable(target, str(error)) from error
+            raise
+        finally:
+            self._removes_files = True
+            self._remove_files()
+        return begun
 
     def close(self) -> None:
         """Ends the use of the store. Closing twice is harmless."""
@@ -184,23 +199,29 @@ class Store:
             finally:
                 self._unlock()
 
-    def _copy_into(self, directory: Path) -> None:
+    def _copy_into(self, directory: Path, between: Callable[[], None]) -> None:
         path = directory / DATABASE
         path.touch(FILE_MODE)
         copy = connect(path)
         try:
-            self._connection.backup(copy)
+            copy.execute("PRAGMA synchronous = OFF")  # It is forced to disk at the end.
+            # What this connection commits meanwhile, SQLite also writes to the part that is copied already.
+            self._connection.backup(copy, pages=BACKUP_PAGES, progress=lambda *_: between())
         finally:
             copy.close()
         Files(directory / FILES).make()
         for digest in self._contents():
             source = self._files.path(digest)
             shutil.copy2(source, directory / FILES / source.name)
-        for one in (*(directory / FILES).iterdir(), path):
-            with one.open("rb") as file:
-                os.fsync(file.fileno())
-        force_to_disk(directory / FILES)
-        force_to_disk(directory)
+            between()
+
+    def _remove_files(self) -> None:
+        """Those that nobody needs any more; a copy that is being made may need them."""
+        if self._removes_files:
+            assert self._positions is not None or not self._dropped_files
+            needed = self._positions.file_users.keys() if self._positions is not None else set()
+            self._files.remove(self._dropped_files - needed)
+            self._dropped_files.clear()
 
     def _contents(self) -> list[bytes]:
         if self._positions is None:
@@ -225,3 +246,20 @@ class Store:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def finish_backup(begun: Path, target: Path | str) -> None:
+    """Forces a copy to disk, and gives it its name. This needs no store."""
+    target = Path(target)
+    try:
+        for one in (*(begun / FILES).iterdir(), begun / DATABASE):
+            with one.open("rb") as file:
+                os.fsync(file.fileno())
+        force_to_disk(begun / FILES)
+        force_to_disk(begun)
+        begun.rename(target)
+        force_to_disk(target.parent)
+    except OSError as error:
+        raise StoreUnusable(target, str(error)) from error
+    finally:
+        shutil.rmtree(begun, ignore_errors=True)

@@ -16,12 +16,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
 from superpeer.store.changes import Change
 from superpeer.store.errors import StoreBusy, StoreClosed, StoreFailed
-from superpeer.store.store import Store
+from superpeer.store.store import Store, finish_backup
 
 MAX_WAITING = 50_000
 
@@ -98,8 +99,9 @@ class Writer:
         return result
 
     async def backup(self, target: Path | str) -> None:
-        """A copy of the store; what is submitted meanwhile waits."""
-        await self.call(lambda store: store.backup(target))
+        """A copy of the store. What is submitted meanwhile is committed as ever, between the steps of copying."""
+        begun = await self.call(lambda store: store.begin_backup(target, self._commit_what_waits))
+        await asyncio.to_thread(finish_backup, begun, target)
 
     async def close(self) -> None:
         """Waits until all is durable, and closes the store. Raises nothing that a caller was told before."""
@@ -144,6 +146,15 @@ class Writer:
                     taken = self._work(taken)
         finally:
             self._store.close()
+
+    def _commit_what_waits(self) -> None:
+        """In the middle of a call: everything before the next one."""
+        with self._condition:
+            taken = list(takewhile(lambda one: one.call is None, self._handed))
+            for _ in taken:
+                self._handed.popleft()
+        if taken:
+            self._work(taken)
 
     def _work(self, taken: list[_Submission]) -> list[_Submission]:
         """One commit of everything before a call, or one call; what is left."""

@@ -1,8 +1,10 @@
 """The oracle of the simulator again, with real processes: nothing is lost and nothing comes twice.
 
 Super-peers are processes that are killed, stopped, continued, told to leave, started again and joined by others; peers
-are clients that subscribe, publish, go away, come back and migrate. In the end everything runs, and every peer has each
-publication that a subscription of its own, active when it was published, matches.
+are clients that subscribe, publish, go away, come back and migrate. Everybody reaches a super-peer through a proxy of
+its own, which severs connections while both ends live: cut, or half-open until one end has heard nothing for too long.
+In the end everything runs, and every peer has each publication that a subscription of its own, active when it was
+published, matches.
 """
 
 from __future__ import annotations
@@ -20,14 +22,17 @@ import pytest
 
 import qel
 from superpeer.client.peer import Peer
-from superpeer.net import Backoff
+from superpeer.net import Backoff, ConnectionClosed
 from tests.superpeer.daemon.helpers import Running, admitted, live, new_network
+from tests.superpeer.daemon.proxy import Proxy
 from tests.superpeer.node.test_router import QUERIES, random_publication
 
 SEEDS = range(int(os.environ.get("PROCESS_SEEDS", "1")))  # `make soak` has more of them
 STEPS = 40
 SETTLED_S = 90.0
 BRISKLY = Backoff(first_s=0.05, longest_s=0.5)
+SILENCE_S = 1.5
+NERVOUS = (f"--connections-patience-s={SILENCE_S}", f"--connections-handshake-s={SILENCE_S}")
 
 
 @dataclass
@@ -43,7 +48,7 @@ class Client:
     reading: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        self.peer = Peer.open(self.directory, self.at.contact, backoff=BRISKLY, patience_s=30.0)
+        self.peer = Peer.open(self.directory, self.at.contact, backoff=BRISKLY, patience_s=30.0, silence_s=SILENCE_S)
         await self.peer.__aenter__()
         self.reading = asyncio.create_task(self.read(self.peer))
 
@@ -68,13 +73,15 @@ class World:
         self.random = Random(seed)
         self.directory = directory
         self.super_peers = [
-            Running(new_network(directory)),
-            *(Running(admitted(directory, number)) for number in range(1, size)),
+            Running(new_network(directory), *NERVOUS, proxy=Proxy()),
+            *(Running(admitted(directory, number), *NERVOUS, proxy=Proxy()) for number in range(1, size)),
         ]
         self.stopped: set[int] = set()
         self.readers = [Client(directory / f"reader{i}", self.any_super_peer()) for i in range(3)]
         self.libraries = [Client(directory / f"library{i}", self.any_super_peer()) for i in range(2)]
         self.published = 0
+        self.severed = 0
+        self.dark: list[Proxy] = []
 
     def any_super_peer(self) -> Running:
         return self.random.choice(self.super_peers)
@@ -87,7 +94,13 @@ class World:
     def clients(self) -> list[Client]:
         return [*self.readers, *self.libraries]
 
+    @property
+    def proxies(self) -> list[Proxy]:
+        return [one.proxy for one in self.super_peers if one.proxy is not None]
+
     async def begin(self) -> None:
+        for proxy in self.proxies:
+            await proxy.start()
         first, *others = self.super_peers
         await first.start()
         await asyncio.gather(*(one.start(f"--join={first.contact}") for one in others))
@@ -110,6 +123,8 @@ class World:
             await self.go_away_and_come_back(self.random.choice(self.clients))
         elif action < 0.84:
             await self.migrate(self.random.choice(self.clients))
+        elif action < 0.92:
+            self.sever()
         else:
             await self.disturb()
 
@@ -147,8 +162,32 @@ class World:
     async def migrate(self, client: Client) -> None:
         others = [one for one in self.running if one is not client.at]
         if others and client.peer is not None:
-            client.at = self.random.choice(others)
-            await client.peer.migrate(client.at.contact)
+            before, client.at = client.at, self.random.choice(others)
+            try:
+                await client.peer.migrate(client.at.contact)
+            except ConnectionClosed:
+                client.at = before  # It is in the dark, and the peer stays where it is.
+
+    def sever(self) -> None:
+        """Connections of one super-peer, with others and with peers, dialled by either."""
+        proxy, share = self.random.choice(self.proxies), self.random.choice([0.3, 1.0])
+        action = self.random.choice(["cut", "cut", "deafen", "deafen", "darken", "light"])
+        if action == "cut":
+            self.severed += proxy.cut(self.random, share)
+        elif action == "deafen":
+            self.severed += proxy.deafen(self.random, share)
+        elif action == "darken" and not self.dark:
+            self.severed += proxy.hearing
+            proxy.go_dark()
+            self.dark.append(proxy)
+        elif action == "light" and self.dark:
+            self.dark.pop().light()
+
+    async def sever_all_of_one(self, *, is_noticed: bool) -> None:
+        """Of the one with the most, so that every life has some."""
+        while not (most := max(self.proxies, key=lambda proxy: proxy.hearing)).hearing:
+            await asyncio.sleep(0.05)
+        self.severed += most.cut(self.random, 1.0) if is_noticed else most.deafen(self.random, 1.0)
 
     async def disturb(self) -> None:
         running = self.running
@@ -165,7 +204,9 @@ class World:
         elif action == "continue" and self.stopped:
             os.kill(self.stopped.pop(), signal.SIGCONT)
         elif action == "join" and len(self.super_peers) < 6 and running:
-            new = Running(admitted(self.directory, len(self.super_peers)))
+            new = Running(admitted(self.directory, len(self.super_peers)), *NERVOUS, proxy=Proxy())
+            assert new.proxy is not None
+            await new.proxy.start()
             await new.start(f"--join={running[0].contact}")
             self.super_peers.append(new)
 
@@ -174,6 +215,8 @@ class World:
         for pid in self.stopped:
             os.kill(pid, signal.SIGCONT)
         self.stopped.clear()
+        for proxy in self.dark:
+            proxy.light()
         for one in self.super_peers:
             if not one.is_running:
                 await one.start()
@@ -210,6 +253,8 @@ class World:
         for one in self.super_peers:
             if one.is_running:
                 await one.stop(signal.SIGKILL)
+        for proxy in self.proxies:
+            await proxy.close()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -219,11 +264,14 @@ def test_nothing_is_lost_and_nothing_comes_twice(tmp_path: Path, seed: int) -> N
         async with AsyncExitStack() as stack:
             stack.push_async_callback(world.close)
             await world.begin()
-            for _ in range(STEPS):
+            for number in range(STEPS):
+                if number in (STEPS // 3, 2 * STEPS // 3):
+                    await world.sever_all_of_one(is_noticed=number == STEPS // 3)
                 await world.step()
             await world.end()
             assert not world.faults(), f"seed {seed}: {world.faults()}"
             assert world.published > 10
+            assert world.severed > 1
             assert sum(len(reader.due) for reader in world.readers) > 5, "a test in which nothing is due shows nothing"
 
     live(main(), time_limit_s=240.0)

@@ -19,6 +19,7 @@ from superpeer.daemon.daemon import Daemon
 from superpeer.daemon.network import ROOT_KEY_FILE, admit, init, install, prepare
 from superpeer.net import run
 from superpeer.node.body import write_body
+from tests.superpeer.daemon.proxy import Proxy
 
 TIME_LIMIT_S = 40.0
 BRISK = {
@@ -50,8 +51,10 @@ def body(number: int, title: str = "P2P") -> bytes:
 class Running:
     """One super-peer: its directory, and its process while it runs."""
 
-    def __init__(self, directory: Path, *options: str) -> None:
+    def __init__(self, directory: Path, *options: str, proxy: Proxy | None = None) -> None:
+        """With a proxy, others reach it there only."""
         self.directory = directory
+        self.proxy = proxy
         self.options = options
         self.output: list[str] = []
         self.address: Address
@@ -67,6 +70,7 @@ class Running:
 
     async def start(self, *options: str) -> Running:
         """Returns when it serves; raises what it said if it did not."""
+        advertised = [] if self.proxy is None else [f"--advertise=127.0.0.1:{self.proxy.port}"]
         timing = [f"--timing-{name.replace('_', '-')}={value}" for name, value in BRISK.items()]
         self._serves.clear()
         self._process = await asyncio.create_subprocess_exec(
@@ -77,6 +81,7 @@ class Running:
             f"--listen=127.0.0.1:{self._port}",
             "--metrics=",
             *timing,
+            *advertised,
             *self.options,
             *options,
             stderr=asyncio.subprocess.PIPE,
@@ -87,7 +92,6 @@ class Running:
         if not self._serves.is_set():
             served.cancel()
             raise RuntimeError("".join(self.output))
-        self._port = self.address.port
         return self
 
     async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
@@ -115,10 +119,13 @@ class Running:
         async for line in self._process.stderr:
             text = line.decode()
             self.output.append(text)
-            found = re.search(r"contact=(\S+)", text)
+            found = re.search(r"listen=\S+:(\d+) contact=(\S+)", text)
             if found:
-                contact = parse_contact(found[1])
+                contact = parse_contact(found[2])
                 self.address, self.key = contact.address, contact.key
+                self._port = int(found[1])
+                if self.proxy is not None:
+                    self.proxy.target_port = self._port
                 self._serves.set()
 
 

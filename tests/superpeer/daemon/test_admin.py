@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from auth import Identity
+from superpeer.daemon import reports
 from superpeer.daemon.admin import AdminClient
 from superpeer.daemon.admin_messages import (
     ExplainNotification,
@@ -29,6 +30,7 @@ from superpeer.daemon.daemon import Daemon
 from superpeer.daemon.errors import AdminError
 from superpeer.daemon.logs import JsonLines, KeyValues
 from superpeer.net import ConnectionClosed, Reason
+from superpeer.node.requests import Unsubscribe
 from tests.superpeer.daemon.helpers import QUERY, body, contact, daemons, live
 from tests.superpeer.daemon.raw_peer import DC, RawPeer, thief
 
@@ -200,3 +202,49 @@ def test_no_secret_is_logged(tmp_path: Path) -> None:
     for secret in secrets:
         for written in (secret.hex(), repr(secret)[2:-1], str(list(secret)), json.dumps(list(secret))):
             assert written not in logged
+
+
+def test_a_report_that_takes_long_lets_others_have_their_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With slices of no length at all there is a turn for others after every place, in which the poset may change."""
+
+    async def main() -> None:
+        async with daemons(tmp_path, 1) as (one,):
+            reader = await RawPeer().connect(*contact(one))
+            writer = await RawPeer().connect(*contact(one))
+            await writer.advertise()
+            await writer.publish(body(1))
+            for number in range(20):
+                await reader.subscribe(str(number), QUERY.replace("P2P", f"P2P {number:02}"))
+            whole = await reports.poset(one, ShowPoset())
+            monkeypatch.setattr(reports, "SLICE_S", 0.0)
+            assert await reports.poset(one, ShowPoset()) == whole
+            assert len(whole["places"]) == 20
+            turns = 0
+
+            async def others() -> None:
+                nonlocal turns
+                while True:
+                    turns += 1
+                    if turns == 30:
+                        one.core.request(
+                            reader.memory.attached.public_id,
+                            reader.memory.attached.private_id,
+                            Unsubscribe("19"),
+                            lambda _: None,
+                        )
+                    await asyncio.sleep(0)
+
+            busy = asyncio.create_task(others())
+            for report in (
+                reports.poset(one, ShowPoset()),
+                reports.indices(one, ShowIndices()),
+                reports.peers(one, ShowPeers()),
+                reports.trial(one, TryQuery(QUERY)),
+            ):
+                before = turns
+                await report
+                assert turns > before
+            assert turns > 2 * 20
+            busy.cancel()
+
+    live(main())

@@ -25,6 +25,7 @@ from superpeer.net import (
     Session,
     SessionLimits,
     Unreachable,
+    links,
 )
 from superpeer.net.limits import MIN_FRAME_BYTES
 from tests.superpeer.net.helpers import (
@@ -48,6 +49,23 @@ BRISK = Backoff(first_s=0.01, longest_s=0.05)
 SMALLER, GREATER = sorted((SERVER, MEMBER), key=lambda identity: identity.public)
 
 
+class SlowDisk:
+    """Has room, until it is told that it has none."""
+
+    def __init__(self) -> None:
+        self.has_room = True
+        self._freed = asyncio.Event()
+
+    async def room(self) -> None:
+        while not self.has_room:
+            self._freed.clear()
+            await self._freed.wait()
+
+    def free(self) -> None:
+        self.has_room = True
+        self._freed.set()
+
+
 class Node:
     """A super-peer that does nothing but keep a link with one other."""
 
@@ -60,6 +78,7 @@ class Node:
         self.asides: list[bytes] = []
         self.connections = 0
         self.random = Random(seed)
+        self.disk = SlowDisk()
         self.listener = Listener(self.endpoint, self.accept)
         self.begin()
 
@@ -74,6 +93,7 @@ class Node:
             self.restarted,
             self.asides.append,
             self.connected,
+            self.disk,
         )
 
     def connected(self) -> None:
@@ -136,6 +156,61 @@ def test_connections_that_break_lose_nothing(dialling: tuple[Identity, ...], loo
             assert one.received == sent[other]
             assert other.received == sent[one]
             assert one.listener.counters().connections + other.listener.counters().connections > 3
+
+    live(main(), loop)
+
+
+def test_who_has_no_room_gets_nothing_but_what_is_said_aside(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither over this connection nor over the next; nothing is lost; and the sender keeps what is not read."""
+    monkeypatch.setattr(links, "MAX_WAITING_BYTES", 10_000)
+
+    async def main() -> None:
+        async with running(7, (SMALLER,)) as (one, other):
+            one.link.send(b"first")
+            await wait_for(lambda: other.received == [b"first"])
+            other.disk.has_room = False
+            sent = [b"%d " % number * 100 for number in range(20)]
+            for message in sent[:10]:
+                one.link.send(message)
+            one.link.send_aside(b"alive")
+            await wait_for(lambda: other.asides == [b"alive"])
+            for connection in other.listener.connections:
+                connection.abort()
+            await wait_for(lambda: other.connections == 2)
+            one.link.send_aside(b"still alive")
+            await wait_for(lambda: other.asides == [b"alive", b"still alive"])
+            for message in sent[10:]:
+                one.link.send(message)
+            assert other.received == [b"first"]
+            assert one.link.session.unacknowledged == 20
+            other.disk.free()
+            await wait_for(lambda: len(other.received) == 21)
+            assert other.received == [b"first", *sent]
+            await wait_for(lambda: not one.link.session.unacknowledged)
+
+    live(main(), loop)
+
+
+def test_who_has_no_room_for_long_stops_reading(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "MAX_WAITING_BYTES", 10_000)
+
+    async def main() -> None:
+        async with running(8, (SMALLER,)) as (one, other):
+            one.link.send(b"first")
+            await wait_for(lambda: other.received == [b"first"])
+            other.disk.has_room = False
+            for _ in range(20):
+                one.link.send(os.urandom(1_500))
+            (connection,) = other.listener.connections
+            await wait_for(lambda: connection.counters.bytes_in > 20 * 1_500)
+            come = connection.counters.messages_in
+            one.link.send_aside(b"nobody reads this")
+            await wait_for(lambda: connection.counters.messages_in > come)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert other.asides == []
+            other.disk.free()
+            await wait_for(lambda: len(other.received) == 21 and other.asides == [b"nobody reads this"])
 
     live(main(), loop)
 

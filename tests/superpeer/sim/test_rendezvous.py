@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -236,3 +237,58 @@ def test_answers_are_bounded() -> None:
     result = reader.query(CREATORS)
     assert len(result) == 3
     assert result.is_cut
+
+
+def limit(net: Network, number: int, **limits: int) -> None:
+    """One super-peer allows less than the others."""
+    node = net.super_peers[number].running_node
+    node.rendezvous._workspace.limits = replace(node.limits, **limits)
+
+
+def test_files_that_there_is_no_room_for_come_when_there_is() -> None:
+    """Five are asked for while their owner is offline, and come while the reader is: two wait here, three there."""
+    net, owner, reader, note = notified(limits=Limits(files_per_peer=2))
+    resources = [URIRef(f"http://example.org/papers/{number}") for number in range(5)]
+    for number, resource in enumerate(resources):
+        owner.offer(resource, b"paper %d" % number)
+    owner.disconnect()
+    downloads = [reader.fetch(resource, note) for resource in resources]
+    net.run()
+    reader.disconnect()
+    owner.connect()
+    net.run()
+    kept = net.super_peers[1].running_node.state.peer(reader.id)
+    assert (len(kept.files), len(kept.rendezvous)) == (2, 3)
+    reader.connect()
+    net.run()
+    assert [one.content for one in downloads] == [b"paper %d" % number for number in range(5)]
+    assert not kept.files
+    assert not kept.rendezvous
+
+
+def test_files_that_there_is_no_room_for_at_a_new_access_point_are_asked_for_again() -> None:
+    net, owner, reader, note = notified(limits=Limits(files_per_peer=3))
+    resources = [URIRef(f"http://example.org/papers/{number}") for number in range(3)]
+    for number, resource in enumerate(resources):
+        owner.offer(resource, b"paper %d" % number)
+    owner.disconnect()
+    downloads = [reader.fetch(resource, note) for resource in resources]
+    net.run()
+    reader.disconnect()
+    owner.connect()
+    net.run()
+    assert len(net.super_peers[1].running_node.state.peer(reader.id).files) == 3
+    limit(net, 2, files_per_peer=1)
+    reader.migrate(to=2)
+    net.run()
+    assert [one.content for one in downloads] == [b"paper %d" % number for number in range(3)]
+
+
+def test_a_file_that_is_too_large_here_fails_and_the_reader_is_told() -> None:
+    net, owner, reader, note = notified()
+    limit(net, 1, file_bytes=10)
+    download = reader.fetch(RESOURCE, note)
+    net.run()
+    assert download.content is None
+    assert "larger than the 10 bytes" in download.failure
+    assert owner.is_served

@@ -23,8 +23,10 @@ from superpeer.node.state import State
 from superpeer.node.workspace import Effects
 from superpeer.sim import Network
 from superpeer.sim.network import SuperPeer
+from superpeer.store import store as store_module
+from superpeer.store.changes import Setting
 from superpeer.store.errors import StoreClosed, StoreExists
-from superpeer.store.store import Store
+from superpeer.store.store import Store, finish_backup
 from tests.superpeer.sim.test_network import Life, paper
 from tests.superpeer.store.histories import HERE, History, applied, normal
 
@@ -205,6 +207,40 @@ def test_a_backup_is_a_store(tmp_path: Path) -> None:
             assert copy.settings() == {"name": b"value"}
             assert modes(tmp_path / "copy") == {0o600, 0o700}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "store"]
+
+
+def test_what_is_committed_while_a_backup_is_made_is_in_it_up_to_some_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After every page something is committed, files that come and go included."""
+    monkeypatch.setattr(store_module, "BACKUP_PAGES", 1)
+    history = History(4)
+    steps = [history.grow(20) for _ in range(200)]
+    with Store(tmp_path / "store") as store:
+        for step in steps[:20]:
+            store.commit(step)
+        done = 20
+
+        def commit_one() -> None:
+            nonlocal done
+            if done < len(steps):
+                store.commit([*steps[done], Setting("steps", b"%d" % (done + 1))])
+                done += 1
+
+        finish_backup(store.begin_backup(tmp_path / "copy", commit_one), tmp_path / "copy")
+        assert done > 30
+        for step in steps[done:]:
+            store.commit(step)
+        assert normal(store.load()) == normal(history.state)
+    with Store(tmp_path / "copy") as copy:
+        taken = int(copy.settings()["steps"])
+        assert 20 < taken <= done
+        assert normal(copy.load()) == normal(applied([record for step in steps[:taken] for record in step]))
+    for name in ("store", "copy"):
+        with Store(tmp_path / name) as store:
+            kept = {file.digest.hex() for peer in store.load().peers.values() for file in peer.files.values()}
+            on_disk = {path.name for path in (tmp_path / name / "files").iterdir()}
+            assert len(on_disk) <= len(kept)
 
 
 def modes(directory: Path) -> set[int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
 
@@ -162,3 +163,46 @@ def test_a_failure_reaches_all_who_wait_and_all_who_come(tmp_path: Path, what: s
     gc.collect()
     with Store(tmp_path / "store") as store:
         assert store.settings() == {}
+
+
+class PatientStore(Store):
+    """Its backup does not end before so many commits were made during it."""
+
+    commits = 0
+
+    def commit(self, changes: Sequence[Change]) -> None:
+        super().commit(changes)
+        self.commits += 1
+
+    def begin_backup(self, target: Path | str, between: Callable[[], None] = lambda: None) -> Path:
+        wanted = self.commits + 3
+
+        def patiently() -> None:
+            between()
+            while self.commits < wanted:
+                time.sleep(0.001)
+                between()
+
+        return super().begin_backup(target, patiently)
+
+
+def test_commits_go_on_while_a_backup_is_made(tmp_path: Path) -> None:
+    history = History(5)
+    steps = [history.grow(20) for _ in range(10)]
+
+    async def run() -> None:
+        writer = Writer(PatientStore(tmp_path / "store"))
+        for step in steps[:5]:
+            await writer.write(step)
+        copying = asyncio.create_task(writer.backup(tmp_path / "copy"))
+        for step in steps[5:8]:
+            await writer.write(step)
+        await copying
+        for step in steps[8:]:
+            await writer.write(step)
+        await writer.close()
+
+    asyncio.run(run())
+    with Store(tmp_path / "store") as store, Store(tmp_path / "copy") as copy:
+        assert normal(store.load()) == normal(history.state)
+        copy.load()
