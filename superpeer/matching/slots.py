@@ -17,7 +17,7 @@ from typing import Any
 from qel.regions import Region
 from qel.topics import Topics
 from qel.values import Kind, Value, integer_view
-from superpeer.matching.conditions import Key, KeyedTest, KeyKind, RangeTest, encoded, test_of
+from superpeer.matching.conditions import Key, KeyedTest, KeyKind, RangeTest, encoded, exact_region, test_of
 from superpeer.matching.numbers import Flat, flat_date, flat_decimal, flat_integer
 from superpeer.matching.records import FlatRange
 from superpeer.matching.trie import ConstantTrie, Holder
@@ -46,6 +46,7 @@ class PropertyIndex:
         "integer",
         "keyed",
         "literals",
+        "number",
         "roots",
         "texts",
         "topics",
@@ -53,7 +54,8 @@ class PropertyIndex:
         "uses",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
         self.exists: list[int] = []
         self.literals: list[int] = []
         self.keyed: dict[KeyKind, dict[Any, Holder]] = {kind: {} for kind in _DICTIONARIES}
@@ -105,6 +107,7 @@ class SlotIndex:
     def __init__(self) -> None:
         self.trie = ConstantTrie()
         self.properties: dict[str, PropertyIndex] = {}
+        self._free_properties: list[int] = []
         self._views: list[tuple[str, str, int]] = []
         self._free_views: list[int] = []
         self._regions: dict[int, Region] = {}
@@ -160,13 +163,43 @@ class SlotIndex:
         """One more than the largest number of a view."""
         return len(self._views)
 
-    def intern(self, name: str, test: KeyedTest, region: Region) -> int:
-        """The number of a test, which is used once more from now on."""
-        slot = self._find(name, test, region)
+    def intern(self, name: str, region: Region) -> int | FlatRange:
+        """The test of a slot, by number or as a range, which is used once more from now on."""
+        slot = self._common(name, region)
         if slot is None:
-            slot = self._enter(name, test, region)
+            test = self.test(name, region)
+            if isinstance(test, RangeTest):
+                return self.intern_range(test)
+            slot = self._find(name, test, region)
+            if slot is None:
+                slot = self._enter(name, test, region)
         self._uses[slot] += 1
         return slot
+
+    def known(self, name: str, region: Region) -> int | FlatRange | None:
+        """The test of a slot, if somebody uses it."""
+        slot = self._common(name, region)
+        if slot is not None:
+            return slot
+        test = self.test(name, region)
+        if not isinstance(test, RangeTest):
+            return self._find(name, test, region)
+        index = self.properties.get(name)
+        view = -1 if index is None else getattr(index, test.view.value)
+        return None if view < 0 else FlatRange(view, *test.limits)
+
+    def _common(self, name: str, region: Region) -> int | None:
+        """The test of an equality that somebody asks for already: most slots are one, and found in one step."""
+        index = self.properties.get(name)
+        if index is None:
+            return None
+        if region.uri is not None and not region.topics:
+            holder = index.uris.get(region.uri)
+        elif region.exact is not None and region.language is None:
+            holder = index.texts.get(region.exact)
+        else:
+            return None
+        return holder if isinstance(holder, int) else None
 
     def release(self, slot: int) -> bool:
         """Uses a test once less. Says whether it is gone, and its number free."""
@@ -211,6 +244,20 @@ class SlotIndex:
         """What a test asks for beyond its key, if it is not exact."""
         return self._regions.get(slot)
 
+    def region_of(self, slot: int) -> Region:
+        """What a test asks for, whether its key says so alone or not."""
+        found = self._regions.get(slot)
+        return exact_region(self.entry(slot)[1].keys[0]) if found is None else found
+
+    def entry(self, slot: int) -> tuple[str, KeyedTest]:
+        """The property and the keys of a test."""
+        entry = self._names[slot]
+        assert entry is not None
+        return entry[:2]
+
+    def property_of_view(self, view: int) -> str:
+        return self._views[view][0]
+
     def memory_bytes(self) -> int:
         """The arrays of the trie, the dictionaries and lists, the keys in them, and what tests keep."""
         total = self.trie.memory_bytes() + sys.getsizeof(self._names) + sys.getsizeof(self._uses)
@@ -224,7 +271,9 @@ class SlotIndex:
     def _property(self, name: str) -> PropertyIndex:
         index = self.properties.get(name)
         if index is None:
-            index = self.properties[name] = PropertyIndex()
+            if not self._free_properties:
+                self._free_properties.append(len(self.properties))
+            index = self.properties[name] = PropertyIndex(self._free_properties.pop())
         return index
 
     def _unuse(self, name: str) -> None:
@@ -232,6 +281,7 @@ class SlotIndex:
         index = self.properties[name]
         index.uses -= 1
         if not index.uses:
+            self._free_properties.append(index.number)
             del self.properties[name]
 
     def _find(self, name: str, test: KeyedTest, region: Region) -> int | None:
