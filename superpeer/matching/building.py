@@ -19,7 +19,7 @@ from superpeer.matching.implication import imply, slots_in
 from superpeer.matching.linking import common, find_nearest, find_twins, renumber
 from superpeer.matching.matcher import Matcher
 from superpeer.matching.reading import batch_of
-from superpeer.matching.records import FlatRange
+from superpeer.matching.records import FlatRange, Tests
 from superpeer.matching.slots import Row, SlotIndex
 
 Key = TypeVar("Key", bound=Hashable)
@@ -37,6 +37,14 @@ class Links(NamedTuple):
     counts: Int32s
 
 
+class Asking(NamedTuple, Generic[Key]):
+    """A subscription of a matcher, by its disjuncts, and with what they ask for in the same order."""
+
+    key: Key
+    disjuncts: Sequence[Disjunct]
+    tests: Sequence[Tests]
+
+
 class Fragments:
     """What each distinct test of an index implies, gathered once all tests are interned."""
 
@@ -45,20 +53,22 @@ class Fragments:
         self._rows: list[Row] = []
         self._numbers: dict[int | FlatRange, int] = {}
 
-    def of(self, disjunct: Disjunct) -> list[int]:
+    def of(self, disjunct: Disjunct, tests: Tests) -> list[int]:
         """The fragments that a disjunct is put together from."""
-        found = []
-        for name, region in slots_in(disjunct):
-            test = self._index.known(name, region)
-            assert test is not None, "what a place asks for is interned"
-            number = self._numbers.get(test)
-            if number is None:
-                number = self._numbers[test] = len(self._rows)
-                row = Row()
-                imply(self._index, row, name, region)
-                self._rows.append(row)
-            found.append(number)
-        return found
+        numbers = self._numbers
+        asked: tuple[int | FlatRange, ...] = (*tests.slots, *tests.ranges)
+        try:
+            return [numbers[test] for test in asked]
+        except KeyError:
+            for name, region in slots_in(disjunct):
+                test = self._index.known(name, region)
+                assert test is not None, "what a place asks for is interned"
+                if test not in numbers:
+                    numbers[test] = len(self._rows)
+                    row = Row()
+                    imply(self._index, row, name, region)
+                    self._rows.append(row)
+            return [numbers[test] for test in asked]
 
     def batch(self) -> Batch:
         """One row for each fragment."""
@@ -71,8 +81,8 @@ class Linker(Generic[Key]):
     def __init__(self, matcher: Matcher[Key]) -> None:
         self._matcher = matcher
 
-    def link(self, places: Sequence[tuple[Key, Sequence[Disjunct]]]) -> Links:
-        """The links between all subscriptions, given with their disjuncts. Each has at least one."""
+    def link(self, places: Sequence[Asking[Key]]) -> Links:
+        """The links between all subscriptions. Each has at least one disjunct."""
         above, above_at = self._covering(places)
         twins = np.empty(len(places), dtype=np.int32)
         find_twins(above, above_at, twins)
@@ -81,15 +91,19 @@ class Linker(Generic[Key]):
         find_nearest(above, above_at, order, twins, stamps, nearest)
         return Links(twins, above, above_at[:-1], nearest)
 
-    def _covering(self, places: Sequence[tuple[Key, Sequence[Disjunct]]]) -> tuple[Int32s, Int64s]:
+    def _covering(self, places: Sequence[Asking[Key]]) -> tuple[Int32s, Int64s]:
         """For each place those that cover it."""
         fragments = Fragments(self._matcher.slots)
-        rows = [fragments.of(disjunct) for _, disjuncts in places for disjunct in disjuncts]
-        rows_of_place = _starts(len(disjuncts) for _, disjuncts in places)
+        rows = [
+            fragments.of(disjunct, tests)
+            for _, disjuncts, asked in places
+            for disjunct, tests in zip(disjuncts, asked, strict=True)
+        ]
+        rows_of_place = _starts(len(disjuncts) for _, disjuncts, _ in places)
         fragments_at = _starts(map(len, rows))
         flat = np.array([number for row in rows for number in row], dtype=np.int64)
         source = fragments.batch()
-        own = np.array([self._matcher.number(key) for key, _ in places], dtype=np.int32)
+        own = np.array([self._matcher.number(key) for key, _, _ in places], dtype=np.int32)
         counts = np.zeros(self._matcher.numbers, dtype=np.int32)
         found, sizes = [], [np.zeros(1, dtype=np.int64)]
         first = 0

@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 from superpeer.matching.arrays import Int32s, Int64s, Integer
 from superpeer.matching.compiling import compiled
-from superpeer.matching.records import COUNT_MASK, DEAD, NUMBER_MASK, RANGES_SHIFT, SLOTS_SHIFT, UNION, WORDS_OF_RANGE
+from superpeer.matching.records import COUNT_MASK, DEAD, NUMBER_MASK, RANGES_SHIFT, SLOTS_SHIFT, WORDS_OF_RANGE
 
 MOST_TESTS = 62
 """Tests are bits of a word."""
-_RANGE = 1 << 8
+RANGE = 1 << 8
+"""The kind of ranges."""
+PROPERTY, SURE, MAYBE, VIEW, LOW, HIGH = range(6)
 
 
 class Places(NamedTuple):
@@ -33,17 +35,12 @@ class Kinds(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """The tests of a disjunct, each with what implies it: listed ones, as pairs of a test and a bit in `marks`; a range
-    of a view (or -1); kinds on its property that do for sure, and kinds that may."""
+    """What implies the tests of a disjunct. `listed` has pairs of an interned test and the bit of what it implies.
+    `tests` has for each a property with the kinds that do so on it for sure and those that may, and a range with its
+    view (or -1) and both ends."""
 
     listed: Int64s
-    bits: Int64s
-    properties: Int64s
-    sure: Int64s
-    maybe: Int64s
-    views: Int64s
-    lows: Int64s
-    highs: Int64s
+    tests: Int64s
 
 
 @compiled
@@ -61,12 +58,12 @@ def position_of(places: Places, number: Integer) -> Integer:
 def find_implying(
     places: Places, kinds: Kinds, wanted: Wanted, marks: Int64s, candidates: Int32s, found: Int32s
 ) -> int:
-    """Of some records those that imply all that is wanted, as numbers; where that is in doubt, or a record is one of a
-    union, as complements of them."""
-    tests = len(wanted.properties)
+    """Of some records those that imply all that is wanted, as numbers; where that is in doubt, as complements of
+    them."""
+    tests = len(wanted.tests)
     everything = (1 << tests) - 1
     for i in range(len(wanted.listed)):
-        marks[wanted.listed[i]] |= wanted.bits[i]
+        marks[wanted.listed[i, 0]] |= wanted.listed[i, 1]
     count = 0
     pool = places.pool
     for number in candidates:
@@ -88,27 +85,27 @@ def find_implying(
                 continue
             sure |= marks[slot]
             for j in range(tests):
-                if kinds.properties[slot] == wanted.properties[j]:
-                    if kinds.kinds[slot] & wanted.sure[j]:
+                if kinds.properties[slot] == wanted.tests[j, PROPERTY]:
+                    if kinds.kinds[slot] & wanted.tests[j, SURE]:
                         sure |= 1 << j
-                    elif kinds.kinds[slot] & wanted.maybe[j]:
+                    elif kinds.kinds[slot] & wanted.tests[j, MAYBE]:
                         maybe |= 1 << j
         at += 1
         for _ in range(header >> RANGES_SHIFT & COUNT_MASK):
             view = pool[at]
             for j in range(tests):
-                if view == wanted.views[j]:
-                    if wanted.lows[j] <= pool[at + 1] and pool[at + 2] <= wanted.highs[j]:
+                if view == wanted.tests[j, VIEW]:
+                    if wanted.tests[j, LOW] <= pool[at + 1] and pool[at + 2] <= wanted.tests[j, HIGH]:
                         sure |= 1 << j
-                elif kinds.view_properties[view] == wanted.properties[j]:
-                    if wanted.sure[j] & _RANGE:
+                elif kinds.view_properties[view] == wanted.tests[j, PROPERTY]:
+                    if wanted.tests[j, SURE] & RANGE:
                         sure |= 1 << j
-                    elif wanted.maybe[j] & _RANGE:
+                    elif wanted.tests[j, MAYBE] & RANGE:
                         maybe |= 1 << j
             at += WORDS_OF_RANGE
         if sure | maybe == everything:
-            found[count] = number if sure == everything and header & UNION == 0 else ~number
+            found[count] = number if sure == everything else ~number
             count += 1
     for i in range(len(wanted.listed)):
-        marks[wanted.listed[i]] = 0
+        marks[wanted.listed[i, 0]] = 0
     return count

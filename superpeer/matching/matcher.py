@@ -106,13 +106,15 @@ class Matcher(Generic[Key]):
     def add_disjuncts(self, key: Key, disjuncts: Sequence[Disjunct], destination: Hashable = None) -> int:
         """Adds a subscription by its alternatives: for those who have no query at hand."""
         self._check(key, disjuncts)
-        return self.add_tests(key, [self.intern(disjunct) for disjunct in disjuncts], destination)
-
-    def add_tests(self, key: Key, tests: Sequence[Tests], destination: Hashable = None) -> int:
-        """Adds a subscription by what its alternatives ask for, interned beforehand."""
-        for record in self._enter(key, tests, destination):
-            self._place(record)
+        self.add_tests(key, [self.intern(disjunct) for disjunct in disjuncts], destination)
         return self._numbers[key]
+
+    def add_tests(self, key: Key, tests: Sequence[Tests], destination: Hashable = None) -> list[Record]:
+        """Adds a subscription by what its alternatives ask for, interned beforehand. Gives their records."""
+        records = self._enter(key, tests, destination)
+        for record in records:
+            self._place(record)
+        return records
 
     def add_many(self, subscriptions: Iterable[tuple[Key, Sequence[Disjunct], Hashable]]) -> None:
         """Adds many at once, each by its key, alternatives and destination, which takes less time for each."""
@@ -124,9 +126,11 @@ class Matcher(Generic[Key]):
         finally:
             self._place_many(records)
 
-    def add_many_tests(self, subscriptions: Iterable[tuple[Key, Sequence[Tests]]]) -> None:
-        """The same, with what they ask for interned beforehand."""
-        self._place_many([record for key, tests in subscriptions for record in self._enter(key, tests, None)])
+    def add_many_tests(self, subscriptions: Iterable[tuple[Key, Sequence[Tests]]]) -> list[Record]:
+        """The same, with what they ask for interned beforehand. Gives the records of all."""
+        records = [record for key, tests in subscriptions for record in self._enter(key, tests, None)]
+        self._place_many(records)
+        return records
 
     def intern(self, disjunct: Disjunct) -> Tests:
         """What a disjunct asks for, interned: used once more until it is released, or what was added with it is
@@ -219,9 +223,15 @@ class Matcher(Generic[Key]):
             self._improve(_TIDY_MOVES)
         return found
 
-    def implied_by(self, disjunct: Disjunct) -> Matches[Key]:
+    def implied_by(self, disjunct: Disjunct) -> list[Key]:
         """The subscriptions that whatever matches a disjunct is sure to match."""
-        return self._matches([implied_row(self._slots, disjunct)], [1])[0]
+        row = implied_row(self._slots, disjunct)
+        if not self._compiled:
+            return list(self._matches([row], [1])[0])
+        self._tick(1)
+        output = self._room(1)
+        _, count = match_rows(self._index(), self._segments.arrays(), batch_of([row]), output, 0, len(self._numbers))
+        return list(map(self._keys.__getitem__, output.grouped[:count].tolist()))  # type: ignore[arg-type]
 
     def numbers_met(self, batch: Batch) -> tuple[Int32s, Int64s]:
         """The numbers of the subscriptions that each row of a batch matches, one row behind the other, and where each
@@ -278,9 +288,13 @@ class Matcher(Generic[Key]):
         """The number of a subscription that is there."""
         return self._numbers[key]
 
-    def owner(self, number: int) -> Key:
-        """The key of the subscription of a record."""
-        return self.key(int(self._owners[number]))
+    def owners(self, numbers: Sequence[int]) -> list[Key]:
+        """The keys of the subscriptions of some records."""
+        return list(map(self.key, self._owners[np.array(numbers, dtype=np.int64)].tolist()))
+
+    def alternatives(self, key: Key) -> int:
+        """How many records a subscription has."""
+        return 1 + len(self._further.get(self._numbers[key], ()))
 
     def key(self, number: int) -> Key:
         """The key of a subscription that is there."""
@@ -492,8 +506,10 @@ class Matcher(Generic[Key]):
 
     def _room(self, rows: int) -> Output:
         output = self._output
-        size = 2 * max(_LEAST_ROOM, len(self._numbers))
-        if output is None or len(output.numbers) < size or len(output.groups_at) <= rows:
+        least = 2 * max(_LEAST_ROOM, len(self._numbers))
+        if output is None or len(output.numbers) < least or len(output.groups_at) <= rows:
+            # More than is needed now, so that a matcher that grows by one does not come here each time.
+            size = least + least // 4
             output = self._output = Output(
                 _zeros(size),
                 _zeros(size),

@@ -23,10 +23,10 @@ from qel import Query, Topics, canonical_id
 from qel.normal import Disjunct
 from qel.topics import NO_TOPICS
 from qel.values import Description
-from superpeer.matching.building import Linker
+from superpeer.matching.building import Asking, Linker
 from superpeer.matching.implication import slots_in
 from superpeer.matching.matcher import Matcher
-from superpeer.matching.records import FlatRange, Record, Tests
+from superpeer.matching.records import FlatRange, Tests
 from superpeer.matching.underneath import Underneath
 from superpeer.node.poset import Change, Place, Poset
 
@@ -86,15 +86,14 @@ class IndexedPoset(Poset[Source]):
         place.sources.add(source)
         change = self._link(place, parents, self._children(query))
         self._by_identity[identity] = place
-        self._matcher.add_tests(place, tests)
-        self._underneath.add(place)
+        self._underneath.add(self._matcher.add_tests(place, tests))
         if not primes:
             self._nothing = place
         return change
 
     def insert_many(self, asked: Iterable[tuple[Query, Source]]) -> Change:
         """Adds many who ask for queries, which takes less time for each where they are a good part of all."""
-        before = {place.query for place in self._roots}
+        before = set(self._roots)
         new: list[tuple[Place[Source], list[Tests]]] = []
         few: list[tuple[Query, Source]] = []
         asked = list(asked)
@@ -119,8 +118,8 @@ class IndexedPoset(Poset[Source]):
             self._link_all(new)
         for query, source in few:
             self.insert(query, source)
-        after = {place.query for place in self._roots}
-        return Change(tuple(after - before), tuple(before - after))
+        added = tuple(place.query for place in self._roots if place not in before)
+        return Change(added, tuple(place.query for place in before if place not in self._roots))
 
     def remove(self, query: Query, source: Source) -> Change:
         place = self.find(query)
@@ -154,16 +153,16 @@ class IndexedPoset(Poset[Source]):
                 self._nothing = place
 
     def _enter_many(self, new: Sequence[tuple[Place[Source], list[Tests]]]) -> None:
-        self._matcher.add_many_tests(new)
-        for place, _ in new:
-            self._underneath.add(place)
+        self._underneath.add(self._matcher.add_many_tests(new))
 
     def _link_all(self, new: list[tuple[Place[Source], list[Tests]]]) -> None:
         """Puts new places among those that are there, and makes all links anew."""
         self._enter_many(new)
-        places = [place for place in self if place is not self._nothing]
-        places += [place for place, _ in new]
-        links = Linker(self._matcher).link([(place, place.query.normal_form.primes) for place in places])
+        old = [place for place in self if place is not self._nothing]
+        asking = [Asking(place, place.query.normal_form.primes, self._tests(place)) for place in old]
+        asking += [Asking(place, place.query.normal_form.primes, tests) for place, tests in new]
+        places = [place for place, _, _ in asking]
+        links = Linker(self._matcher).link(asking)
         for place in places:
             place.parents.clear()
             place.children.clear()
@@ -202,7 +201,7 @@ class IndexedPoset(Poset[Source]):
         for alias in self._aliases.pop(place, ()):
             del self._by_identity[alias.identity]
             self._release(alias.tests)
-        del self._by_identity[_identity(self._matcher.records(place))]
+        del self._by_identity[_identity(self._tests(place))]
         self._underneath.remove(place)
         self._matcher.remove(place)
         if place is self._nothing:
@@ -220,11 +219,8 @@ class IndexedPoset(Poset[Source]):
 
     def _children(self, query: Query) -> list[Place[Source]]:
         """The places that a query covers and that have none above them that it covers."""
-        covered: set[Place[Source]] = set()
-        for prime in query.normal_form.primes:
-            sure, doubted = self._underneath.find(prime)
-            covered |= sure
-            covered.update(place for place in doubted if place not in covered and qel.subsumes(query, place.query))
+        covered, doubted = self._underneath.find(query.normal_form.primes)
+        covered.update(place for place in doubted if qel.subsumes(query, place.query))
         if self._nothing is not None:
             covered.add(self._nothing)
         return [place for place in covered if place.parents.isdisjoint(covered)]
@@ -247,19 +243,22 @@ class IndexedPoset(Poset[Source]):
                 slots.append(test)
         return Tests(tuple(slots), tuple(ranges))
 
+    def _tests(self, place: Place[Source]) -> list[Tests]:
+        return [Tests(record.slots, record.ranges) for record in self._matcher.records(place)]
+
     def _release(self, tests: Iterable[Tests]) -> None:
         for each in tests:
             self._matcher.release(each)
 
 
-def _identity(asked: Sequence[Tests] | Sequence[Record]) -> bytes:
+def _identity(asked: Sequence[Tests]) -> bytes:
     """One name for what is asked for: the numbers of tests in order. Disjuncts and tests have no order."""
     if len(asked) == 1:
         return _words(asked[0])
     return b"".join(sorted(len(words).to_bytes(8, "big") + words for words in map(_words, asked)))
 
 
-def _words(tests: Tests | Record) -> bytes:
+def _words(tests: Tests) -> bytes:
     words = array("q", sorted(tests.slots))
     words.append(-1)
     for test in sorted(tests.ranges):

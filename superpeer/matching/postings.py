@@ -12,7 +12,7 @@ on the shortest list. Only where no test has a list, everybody is looked at.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +22,13 @@ from qel.values import Kind
 from superpeer.matching.arrays import Int32s
 from superpeer.matching.clusters import grown
 from superpeer.matching.conditions import KeyedTest, KeyKind
+from superpeer.matching.descending import RANGE
 from superpeer.matching.records import FlatRange, Record
 from superpeer.matching.slots import SlotIndex
 
-URI, TEXT, INTEGER, CONSTANT, LITERAL, OTHER, TAGGED, CHECKED, RANGE = (1 << i for i in range(9))
+URI, TEXT, INTEGER, CONSTANT, LITERAL, OTHER, TAGGED, CHECKED = (1 << i for i in range(8))
 """Kinds of tests: equalities of the three sorts, constants within texts, other exact tests that only literals meet, or
-that other values may meet, texts of a language, all others whose region is asked, and ranges."""
+that other values may meet, texts of a language, and all others whose region is asked. Ranges are one more."""
 LITERALS = TEXT | INTEGER | CONSTANT | LITERAL | TAGGED | RANGE
 ALL = LITERALS | URI | OTHER | CHECKED
 _KINDS = {
@@ -45,6 +46,8 @@ _KINDS = {
 }
 _RUN = 3
 _FEW = 64
+_INTERSECTED = 4
+_NOTHING: frozenset[int] = frozenset()
 
 
 class Implying(NamedTuple):
@@ -235,6 +238,7 @@ def _runs(constant: str) -> set[str]:
     return {constant[i : i + _RUN] for i in range(len(constant) - _RUN + 1)}
 
 
-def _fewest(table: dict[tuple[str, str], set[int]], name: str, keys: Iterable[str]) -> set[int]:
-    """Of the sets under some keys the smallest."""
-    return min((table.get((name, key), set()) for key in keys), key=len)
+def _fewest(table: dict[tuple[str, str], set[int]], name: str, keys: Iterable[str]) -> Set[int]:
+    """What is under all of some keys, or hardly more: the smallest sets are intersected."""
+    found = sorted((table.get((name, key), _NOTHING) for key in keys), key=len)
+    return found[0].intersection(*found[1:_INTERSECTED])

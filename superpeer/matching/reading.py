@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def batch_of(rows: Sequence[Row]) -> Batch:
         slots_at.append(len(slots))
         texts_at.append(len(texts))
         spans_at.append(len(spans))
-    ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    ends = np.array(list(accumulate(map(len, texts), initial=0)), dtype=np.int64)
     flat = np.array(spans, dtype=np.int64).reshape(-1, 2)
     return Batch(
         np.array(slots, dtype=np.int32),

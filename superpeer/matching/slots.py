@@ -18,7 +18,7 @@ from qel.regions import Region
 from qel.topics import Topics
 from qel.values import Kind, Value, integer_view
 from superpeer.matching.conditions import Key, KeyedTest, KeyKind, RangeTest, encoded, exact_region, test_of
-from superpeer.matching.numbers import Flat, flat_date, flat_decimal, flat_integer
+from superpeer.matching.numbers import Flat, flat_date, flat_decimal, flat_integer, flat_integers
 from superpeer.matching.records import FlatRange
 from superpeer.matching.trie import ConstantTrie, Holder
 
@@ -108,7 +108,8 @@ class SlotIndex:
         self.trie = ConstantTrie()
         self.properties: dict[str, PropertyIndex] = {}
         self._free_properties: list[int] = []
-        self._views: list[tuple[str, str, int]] = []
+        self._views: list[tuple[str, str]] = []
+        self._view_uses: list[int] = []
         self._free_views: list[int] = []
         self._regions: dict[int, Region] = {}
         self._checked: dict[tuple[str, Region], int] = {}
@@ -140,20 +141,20 @@ class SlotIndex:
         if number < 0:
             number = self._free_views.pop() if self._free_views else len(self._views)
             if number == len(self._views):
-                self._views.append((test.property, view, 0))
-            self._views[number] = (test.property, view, 0)
+                self._views.append((test.property, view))
+                self._view_uses.append(0)
+            self._views[number] = (test.property, view)
             setattr(index, view, number)
             index.asks_views = True
-        name, _, uses = self._views[number]
-        self._views[number] = (name, view, uses + 1)
+        self._view_uses[number] += 1
         index.uses += 1
         return FlatRange(number, *test.limits)
 
     def release_range(self, number: int) -> None:
         """Uses a view once less."""
-        name, view, uses = self._views[number]
-        self._views[number] = (name, view, uses - 1)
-        if uses == 1:
+        name, view = self._views[number]
+        self._view_uses[number] -= 1
+        if not self._view_uses[number]:
             setattr(self.properties[name], view, -1)
             self._free_views.append(number)
         self._unuse(name)
@@ -165,40 +166,55 @@ class SlotIndex:
 
     def intern(self, name: str, region: Region) -> int | FlatRange:
         """The test of a slot, by number or as a range, which is used once more from now on."""
-        slot = self._common(name, region)
-        if slot is None:
+        index = self.properties.get(name)
+        found = None if index is None else self._common(index, region)
+        if found is None:
             test = self.test(name, region)
             if isinstance(test, RangeTest):
                 return self.intern_range(test)
-            slot = self._find(name, test, region)
-            if slot is None:
-                slot = self._enter(name, test, region)
-        self._uses[slot] += 1
-        return slot
+            found = self._find(name, test, region)
+            if found is None:
+                found = self._enter(name, test, region)
+        if isinstance(found, int):
+            self._uses[found] += 1
+            return found
+        assert index is not None
+        self._view_uses[found.view] += 1
+        index.uses += 1
+        return found
 
     def known(self, name: str, region: Region) -> int | FlatRange | None:
         """The test of a slot, if somebody uses it."""
-        slot = self._common(name, region)
-        if slot is not None:
-            return slot
-        test = self.test(name, region)
-        if not isinstance(test, RangeTest):
-            return self._find(name, test, region)
-        index = self.properties.get(name)
-        view = -1 if index is None else getattr(index, test.view.value)
-        return None if view < 0 else FlatRange(view, *test.limits)
-
-    def _common(self, name: str, region: Region) -> int | None:
-        """The test of an equality that somebody asks for already: most slots are one, and found in one step."""
         index = self.properties.get(name)
         if index is None:
             return None
-        if region.uri is not None and not region.topics:
-            holder = index.uris.get(region.uri)
-        elif region.exact is not None and region.language is None:
-            holder = index.texts.get(region.exact)
-        else:
+        found = self._common(index, region)
+        if found is not None:
+            return found
+        test = self.test(name, region)
+        if not isinstance(test, RangeTest):
+            return self._find(name, test, region)
+        view = getattr(index, test.view.value)
+        return None if view < 0 else FlatRange(view, *test.limits)
+
+    def _common(self, index: PropertyIndex, region: Region) -> int | FlatRange | None:
+        """The same in one step for what most slots are, an equality, a constant or a range of integers, where it is
+        there already. None means that it has to be looked for properly."""
+        if region.uri is not None:
+            holder = None if region.topics else index.uris.get(region.uri)
+        elif region.exact is not None:
+            holder = None if region.language is not None else index.texts.get(region.exact)
+        elif not region.plain:
             return None
+        elif region.integer is None:
+            root = index.roots.get(KeyKind.PART)
+            if root is None or len(region.parts) != 1:
+                return None
+            pattern = self.trie.get(root, encoded(region.parts[0]))
+            holder = None if pattern is None else self.trie.holders[pattern]
+        else:
+            limits = None if region.parts or index.integer < 0 else flat_integers(region.integer)
+            return None if limits is None or limits.low == limits.high else FlatRange(index.integer, *limits)
         return holder if isinstance(holder, int) else None
 
     def release(self, slot: int) -> bool:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from itertools import islice
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from qel.normal import Disjunct
-from superpeer.matching.arrays import Int64s
+from superpeer.matching.arrays import Int32s, Int64s
 from superpeer.matching.clusters import grown
 from superpeer.matching.descending import MOST_TESTS, Kinds, Wanted, find_implying
 from superpeer.matching.implication import slots_in
 from superpeer.matching.matcher import Matcher
 from superpeer.matching.postings import Postings
-from superpeer.matching.records import FlatRange
+from superpeer.matching.records import FlatRange, Record
 
 Key = TypeVar("Key", bound=Hashable)
+
+_NO_RANGE = (-1, 0, 0)
 
 
 class Underneath(Generic[Key]):
@@ -28,9 +30,9 @@ class Underneath(Generic[Key]):
         self._postings = Postings(matcher.slots)
         self._marks: Int64s = np.zeros(16, dtype=np.int64)
 
-    def add(self, key: Key) -> None:
-        """Enters a subscription that has been added to the matcher."""
-        for record in self._matcher.records(key):
+    def add(self, records: Iterable[Record]) -> None:
+        """Enters what has been added to the matcher."""
+        for record in records:
             self._postings.add(record)
 
     def remove(self, key: Key) -> None:
@@ -38,19 +40,41 @@ class Underneath(Generic[Key]):
         for record in self._matcher.records(key):
             self._postings.remove(record)
 
-    def find(self, disjunct: Disjunct) -> tuple[set[Key], set[Key]]:
-        """The subscriptions that imply a disjunct whose tests are interned, and those that may."""
+    def find(self, disjuncts: Iterable[Disjunct]) -> tuple[set[Key], set[Key]]:
+        """The subscriptions that imply a query, given by its prime disjuncts whose tests are interned, and those that
+        may. Those with several alternatives do so only with all of them."""
+        implied: dict[Key, set[int]] = {}
+        doubted: dict[Key, set[int]] = {}
+        for disjunct in disjuncts:
+            found, is_sure = self._implying(disjunct)
+            signed = found.tolist()
+            numbers = [~number if number < 0 else number for number in signed]
+            for key, number, sign in zip(self._matcher.owners(numbers), numbers, signed, strict=True):
+                (implied if is_sure and sign >= 0 else doubted).setdefault(key, set()).add(number)
+        sure: set[Key] = set()
+        maybe: set[Key] = set()
+        for key, mine in implied.items():
+            if len(mine) == self._matcher.alternatives(key):
+                sure.add(key)
+        for key, mine in doubted.items():
+            if key not in sure and len(mine | implied.get(key, mine)) == self._matcher.alternatives(key):
+                maybe.add(key)
+        return sure, maybe
+
+    def _implying(self, disjunct: Disjunct) -> tuple[Int32s, bool]:
+        """The numbers of the records that imply a disjunct, or complements of them, and whether those are sure."""
         asked, implying = [], []
         for name, region in islice(slots_in(disjunct), MOST_TESTS):
             test = self._matcher.slots.known(name, region)
             assert test is not None, "the tests are interned"
             asked.append(test)
             implying.append(self._postings.implying(name, region, test))
-        wanted = Wanted(
-            *_flat([(slot, 1 << i) for i, each in enumerate(implying) for slot in each.listed], 2),
-            *_flat([each[:1] + each[2:] for each in implying], 3),
-            *_flat([test if isinstance(test, FlatRange) else (-1, 0, 0) for test in asked], 3),
-        )
+        listed = [(slot, 1 << i) for i, each in enumerate(implying) for slot in each.listed]
+        tests = [
+            (each.property, each.sure, each.maybe, *(test if isinstance(test, FlatRange) else _NO_RANGE))
+            for each, test in zip(implying, asked, strict=True)
+        ]
+        wanted = Wanted(np.array(listed, dtype=np.int64).reshape(-1, 2), np.array(tests, dtype=np.int64).reshape(-1, 6))
         candidates = self._postings.users(implying)
         if candidates is None:
             candidates = np.arange(self._matcher.numbers, dtype=np.int32)
@@ -60,16 +84,5 @@ class Underneath(Generic[Key]):
         kinds = Kinds(postings.properties, postings.kinds, postings.view_properties)
         found = np.empty(len(candidates), dtype=np.int32)
         count = find_implying(self._matcher.places(), kinds, wanted, self._marks, candidates, found)
-        sure: set[Key] = set()
-        doubted: set[Key] = set()
-        for number in found[:count].tolist():
-            if number >= 0:
-                sure.add(self._matcher.owner(number))
-            else:
-                doubted.add(self._matcher.owner(~number))
-        # What was asked for beyond the most that the kernel looks at is in doubt.
-        return (set(), sure | doubted) if len(asked) == MOST_TESTS else (sure, doubted)
-
-
-def _flat(rows: list[tuple[int, ...]], columns: int) -> list[Int64s]:
-    return list(np.array(rows, dtype=np.int64).reshape(-1, columns).T.copy())
+        # What is asked for beyond the most that the kernel looks at is in doubt.
+        return found[:count], len(asked) < MOST_TESTS
