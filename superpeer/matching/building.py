@@ -124,7 +124,9 @@ class Linker(Generic[Key]):
 
 
 def _put_together(source: Batch, fragments: Int64s, at: Int64s) -> Batch:
-    """A batch whose rows are put together from those of another. Spans of one view stand together in a row."""
+    """A batch whose rows are put together from those of another. Spans of one view stand together in a row. Disjuncts
+    have no texts that would be taken apart into words."""
+    assert not len(source.words)
     slots, slots_at = _slices(source.slots_at, fragments, at)
     texts, texts_at = _slices(source.texts_at, fragments, at)
     spans, spans_at = _slices(source.spans_at, fragments, at)
@@ -142,6 +144,10 @@ def _put_together(source: Batch, fragments: Int64s, at: Int64s) -> Batch:
         source.span_lows[spans],
         source.span_highs[spans],
         spans_at.astype(np.int32),
+        source.words,
+        source.words_at,
+        source.word_squares,
+        np.zeros(len(at), dtype=np.int32),
     )
 
 

@@ -65,7 +65,7 @@ class Matcher(Generic[Key]):
         assert segment_members > 0
         self._segment_members = segment_members
         self._compiled = compiled and HAS_COMPILER
-        self._slots = SlotIndex()
+        self._slots = SlotIndex(compiled=self._compiled)
         self._pool = Pool()
         self._clusters = Clusters(self._pool)
         self._segments = SegmentStore(self._clusters)
@@ -482,6 +482,7 @@ class Matcher(Generic[Key]):
             self._union_stamps,
             *self._view_arrays,
             self._slots.trie.arrays,
+            self._slots.words.arrays(),
             self._goes_to,
             *self._destination_arrays,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -21,6 +21,8 @@ from superpeer.matching.conditions import Key, KeyedTest, KeyKind, RangeTest, en
 from superpeer.matching.numbers import Flat, flat_date, flat_decimal, flat_integer, flat_integers
 from superpeer.matching.records import FlatRange
 from superpeer.matching.trie import ConstantTrie, Holder
+from superpeer.matching.word_kernels import MAX_WORDS
+from superpeer.matching.words import WordLists
 
 ALWAYS = 0
 SUBJECT = ""
@@ -52,6 +54,8 @@ class PropertyIndex:
         "topics",
         "uris",
         "uses",
+        "word_numbers",
+        "words_left",
     )
 
     def __init__(self, number: int) -> None:
@@ -62,6 +66,10 @@ class PropertyIndex:
         self.texts = self.keyed[KeyKind.TEXT]
         self.uris = self.keyed[KeyKind.URI]
         self.topics = self.keyed[KeyKind.TOPIC]
+        self.word_numbers: dict[str, int] = {}
+        """Interned words of tests that the kernel decides."""
+        self.words_left: dict[str, list[int]] = {}
+        """By word those that it does not."""
         self.roots: dict[KeyKind, int] = {}
         self.checked: dict[KeyKind, int] = dict.fromkeys(_TRIE_KINDS, 0)
         self.integer = self.decimal = self.date = -1
@@ -69,6 +77,11 @@ class PropertyIndex:
         """How many interned tests and ranges are asked of the property."""
         self.asks_views = False
         """Whether anything but equality and constants of texts was ever asked of literals."""
+
+
+def _asks_for_words_alone(region: Region) -> bool:
+    names = ("language", "integer", "decimal", "date", "exact")
+    return all(getattr(region, name) is None for name in names) and not region.least
 
 
 class AskedWords:
@@ -104,8 +117,10 @@ class AskedWords:
 class SlotIndex:
     """All interned tests. What is asked of many values at once, the constants of texts, is left to the kernels."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, compiled: bool) -> None:
+        self._compiled = compiled
         self.trie = ConstantTrie()
+        self.words = WordLists()
         self.properties: dict[str, PropertyIndex] = {}
         self._free_properties: list[int] = []
         self._views: list[tuple[str, str]] = []
@@ -225,6 +240,8 @@ class SlotIndex:
         entry = self._names[slot]
         assert entry is not None
         name, test, region = entry
+        if test.keys[0].kind is KeyKind.WORD:
+            self._leave_words(self.properties[name], test, self.region_of(slot), slot)
         for key in test.keys:
             self._drop(name, key, slot)
         if region is not None:
@@ -276,7 +293,12 @@ class SlotIndex:
 
     def memory_bytes(self) -> int:
         """The arrays of the trie, the dictionaries and lists, the keys in them, and what tests keep."""
-        total = self.trie.memory_bytes() + sys.getsizeof(self._names) + sys.getsizeof(self._uses)
+        total = (
+            self.trie.memory_bytes()
+            + self.words.memory_bytes()
+            + sys.getsizeof(self._names)
+            + sys.getsizeof(self._uses)
+        )
         for index in self.properties.values():
             for keyed in index.keyed.values():
                 total += sys.getsizeof(keyed) + sum(sys.getsizeof(key) + 32 for key in keyed)
@@ -317,13 +339,36 @@ class SlotIndex:
         self._names[slot] = (name, test, None if test.exact else region)
         if not test.exact:
             self._regions[slot] = region
-            if region.chains or region.likenesses:
-                self._words[slot] = AskedWords(region)
             self._checked[name, region] = slot
         for key in test.keys:
             self._put(name, key, slot, test.exact)
-        self._property(name).uses += 1
+        index = self._property(name)
+        index.uses += 1
+        if test.keys[0].kind is KeyKind.WORD:
+            self._enter_words(index, test, region, slot)
         return slot
+
+    def _enter_words(self, index: PropertyIndex, test: KeyedTest, region: Region, slot: int) -> None:
+        key = test.keys[0].constant
+        assert isinstance(key, str)
+        if self._compiled and _asks_for_words_alone(region) and self.words.add(index.word_numbers, region, key, slot):
+            return
+        if not test.exact:
+            self._words[slot] = AskedWords(region)
+        for _, word in test.keys:
+            index.words_left.setdefault(str(word), []).append(slot)
+
+    def _leave_words(self, index: PropertyIndex, test: KeyedTest, region: Region, slot: int) -> None:
+        if slot in self.words:
+            key = test.keys[0].constant
+            assert isinstance(key, str)
+            self.words.remove(index.word_numbers, region, key, slot)
+            return
+        for _, word in test.keys:
+            left = index.words_left[str(word)]
+            left.remove(slot)
+            if not left:
+                del index.words_left[str(word)]
 
     def _holder(self, index: PropertyIndex, key: Key) -> Holder | None:
         match key.kind:
@@ -429,14 +474,19 @@ class SlotIndex:
         if index.date >= 0 and value.date is not None:
             row.add_span(index.date, flat_date(value.date))
         if keyed[KeyKind.WORD]:
-            self._read_words(row, keyed[KeyKind.WORD], value, topics)
+            if not self._compiled or len(value.words) > MAX_WORDS:
+                self._read_words(row, keyed[KeyKind.WORD], value, topics)
+            else:
+                row.words.append(self.words.read(index.word_numbers, value.words))
+                if index.words_left:
+                    self._read_words(row, index.words_left, value, topics)
         if keyed[KeyKind.LANGUAGE]:
             self._meet(row.slots, keyed[KeyKind.LANGUAGE].get(value.language), value, topics)
 
-    def _read_words(self, row: Row, keyed: dict[Any, Holder], value: Value, topics: Topics) -> None:
-        """Words find many patterns and similarities that are not met. What can be seen from the counts of words
-        alone, that a word is missing or the vectors are too far apart, is seen here, and regions are asked for the
-        rest."""
+    def _read_words(self, row: Row, keyed: Mapping[str, Holder], value: Value, topics: Topics) -> None:
+        """The tests of words without the kernel. They find many that are not met. What can be seen from the counts of
+        words alone, that a word is missing or the vectors are too far apart, is seen here, and regions are asked for
+        the rest."""
         counts = Counter(value.words)
         squares = sum(count * count for count in counts.values())
         found: dict[int, None] = {}
@@ -490,9 +540,10 @@ class SlotIndex:
 class Row:
     """What is said of one subject, as the kernels take it."""
 
-    __slots__ = ("slots", "spans", "texts")
+    __slots__ = ("slots", "spans", "texts", "words")
 
     def __init__(self) -> None:
+        self.words: list[tuple[list[int], int]] = []
         self.slots: list[int] = []
         self.texts: list[tuple[int, bytes]] = []
         self.spans: dict[int, list[Flat]] = {}
