@@ -80,7 +80,7 @@ class IndexedPoset(Poset[Source]):
         twin = next((parent for parent in parents if qel.subsumes(query, parent.query)), None)
         if twin is not None:
             twin.sources.add(source)
-            self._add_alias(twin, identity, tests)
+            self._add_alias(twin, query, tests)
             return Change()
         place = Place(query)
         place.sources.add(source)
@@ -147,8 +147,7 @@ class IndexedPoset(Poset[Source]):
         self._enter_many(list(zip(places, tests, strict=True)))
         for place, asked in zip(places, tests, strict=True):
             self._by_identity[_identity(asked)] = place
-            place.ids = tuple(identity for identity in place.ids if identity != canonical_id(place.query))
-            self._by_id.update(dict.fromkeys(place.ids, place))
+            self._by_id.update(dict.fromkeys(place.other_ids, place))
             if not asked:
                 self._nothing = place
 
@@ -189,15 +188,18 @@ class IndexedPoset(Poset[Source]):
         twin.sources |= place.sources
         tests = [self._matcher.intern(prime) for prime in place.query.normal_form.primes]
         self._forget(place)
-        self._add_alias(twin, _identity(tests), tests)
+        self._add_alias(twin, place.query, tests)
+        twin.other_ids += place.other_ids
 
-    def _add_alias(self, place: Place[Source], identity: bytes, tests: list[Tests]) -> None:
+    def _add_alias(self, place: Place[Source], query: Query, tests: list[Tests]) -> None:
+        identity = _identity(tests)
+        place.other_ids += (canonical_id(query),)
         self._by_identity[identity] = place
         self._aliases.setdefault(place, []).append(Alias(identity, tests))
 
     def _forget(self, place: Place[Source]) -> None:
-        for identity in place.ids:
-            del self._by_id[identity]
+        for known_as in place.other_ids:
+            self._by_id.pop(known_as, None)
         for alias in self._aliases.pop(place, ()):
             del self._by_identity[alias.identity]
             self._release(alias.tests)

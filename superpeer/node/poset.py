@@ -44,14 +44,14 @@ class Change(NamedTuple):
 class Place(Generic[Source]):
     """One meaning in the poset, with the query that stands for it and where it was asked for."""
 
-    __slots__ = ("children", "features", "ids", "keys", "parents", "query", "sources")
+    __slots__ = ("children", "features", "keys", "other_ids", "parents", "query", "sources")
 
     features: Features
     """What the query has in common with others; only a poset that finds places by features sets it."""
 
-    def __init__(self, query: Query, ids: tuple[str, ...] = ()) -> None:
+    def __init__(self, query: Query) -> None:
         self.query = query
-        self.ids = ids
+        self.other_ids: tuple[str, ...] = ()
         self.keys: tuple[int, ...] = ()
         self.sources: set[Source] = set()
         self.parents: set[Place[Source]] = set()
@@ -59,6 +59,11 @@ class Place(Generic[Source]):
 
     def __repr__(self) -> str:
         return f"Place({self.query})"
+
+    @property
+    def ids(self) -> set[str]:
+        """The identities of the queries that share the place."""
+        return {canonical_id(self.query), *self.other_ids}
 
 
 class Poset(Generic[Source]):
@@ -103,10 +108,10 @@ class Poset(Generic[Source]):
         twin = next((parent for parent in parents if subsumes(query, parent.query)), None)
         if twin is not None:
             twin.sources.add(source)
-            twin.ids += (canonical_id(query),)
+            twin.other_ids += (canonical_id(query),)
             self._by_id[canonical_id(query)] = twin
             return Change()
-        place = Place[Source](query, (canonical_id(query),))
+        place = Place(query)
         place.sources.add(source)
         self._by_id[canonical_id(query)] = place
         change = self._link(place, parents, self._largest_below(query))
