@@ -10,12 +10,14 @@
                           if they are few
 
 Tasks write Parquet themselves, under the name of their split: a task that runs again writes the same file again.
-Files that were added since are read in addition; if one changed or went, everything is read anew.
+Files that were added since are read in addition; if one changed or went, everything is read anew. Whatever a job left
+that did not come to its end belongs to no manifest, and is deleted by the next.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
@@ -25,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow import fs
 
 from superpeer.catalog.columns import BLANK, REJECTED, TRIPLES, file_mark
 from superpeer.catalog.inputs import File, Split, UnreadableCatalogue, cut, find_files, open_uri, uri_of
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 VERSION = 2
+_OURS = re.compile(r"parsed|(?:lifted|distinct|about)-[0-9]+")
 MANIFEST = "manifest.json"
 PARSED = "parsed"
 ROWS_IN_GROUP = 250_000
@@ -121,21 +125,25 @@ def convert(spark: SparkSession, paths: Sequence[str], directory: str, steps: St
     uri = uri_of(directory).rstrip("/")
     files = find_files(paths)
     before = _read_manifest(uri)
+    if before and not set(before.files) <= set(files):
+        before = None
     known = set(before.files) if before else set()
+    _delete_unknown(uri, before)
     if before and known == set(files):
         return Catalogue(uri, before)
-    if not known < set(files):
-        before, known = None, set()
-        _delete(uri)
     fresh = [file for file in files if file not in known]
     steps.say(f"reading {len(fresh):,} files" if len(fresh) > 1 else f"reading {fresh[0].uri.rpartition('/')[2]}")
     counted = _parse(spark, fresh, f"{uri}/{PARSED}")
     manifest = _settle(spark, uri, counted, before, files, steps)
     _write_text(uri, MANIFEST, manifest.to_json())
-    if before:
-        for table in {*before.tables, f"about-{before.generation}"} - {*manifest.tables}:
-            _delete(f"{uri}/{table}")
+    _delete_unknown(uri, manifest)
     return Catalogue(uri, manifest)
+
+
+def require_input(paths: Sequence[str]) -> None:
+    """Complains of what cannot be read at all. It needs no Spark, so it answers at once."""
+    if len(paths) != 1 or opened(paths[0]) is None:
+        find_files(paths)
 
 
 def opened(path: str) -> Catalogue | None:
@@ -341,9 +349,14 @@ def _write_text(uri: str, name: str, text: str) -> None:
     system.move(f"{path}/{name}.draft", f"{path}/{name}")
 
 
-def _delete(uri: str) -> None:
+def _delete_unknown(uri: str, manifest: Manifest | None) -> None:
+    """Deletes what a job left that was changed or did not end, and nothing that is not ours."""
     system, path = open_uri(uri)
-    try:
-        system.delete_dir(path)
-    except FileNotFoundError:
-        return
+    kept = {PARSED, *manifest.tables, f"about-{manifest.generation}"} if manifest else set()
+    for info in system.get_file_info(fs.FileSelector(path, allow_not_found=True)):
+        if info.type == fs.FileType.Directory and _OURS.fullmatch(info.base_name) and info.base_name not in kept:
+            system.delete_dir(info.path)
+    marks = {file_mark(file.uri) for file in manifest.files} if manifest else set()
+    for info in system.get_file_info(fs.FileSelector(f"{path}/{PARSED}", recursive=True, allow_not_found=True)):
+        if info.type == fs.FileType.File and info.base_name.partition("-")[0] not in marks:
+            system.delete_file(info.path)
