@@ -52,6 +52,9 @@ LOCAL_DEFAULTS = {
 
 MASTERS = re.compile(r"local(?:\[(?:\*|[0-9]+)(?:, *[0-9]+)?\])?|local-cluster\[.*\]|yarn|[a-z0-9]+://.+")
 
+_UNTOLD = re.compile(r"WARNING:|An error occurred while|\s+at ")
+_PREFIX = re.compile(r'^(?:Exception in thread "\S+" |: |[0-9:]+ ERROR \S+: )?(?:[\w.$]+(?:Exception|Error): )*')
+
 
 class SparkMissing(SuperpeerError):
     """The extra with pyspark is not installed."""
@@ -117,13 +120,8 @@ def start(
 def reason_of(error: Exception, said: str | None = None) -> str:
     """The first line in which Java or Spark says what is wrong, without what only a programmer reads."""
     lines = ((java_said() if said is None else said) + "\n" + str(error)).splitlines()
-    telling = (
-        line for line in lines if line.strip() and not re.match(r"WARNING:|An error occurred while|\s+at ", line)
-    )
-    first = next(telling, type(error).__name__)
-    return re.sub(
-        r'^(?:Exception in thread "\S+" |: |[0-9:]+ ERROR \S+: )?(?:[\w.$]+(?:Exception|Error): )*', "", first
-    )
+    telling = [line for line in lines if line.strip() and not _UNTOLD.match(line)]
+    return _PREFIX.sub("", telling[0] if telling else type(error).__name__)
 
 
 def is_refused_setting(error: Exception) -> bool:
