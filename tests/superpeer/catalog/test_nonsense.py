@@ -75,9 +75,9 @@ def test_nonsense_is_one_sentence(arguments: str, sentence: str) -> None:
             "Invalid maximum heap size: -Xmxlots",
         ),
         (
-            "Exception in thread \"main\" org.apache.spark.SparkException: When running with master 'yarn' set X.\n\tat",
+            'Exception in thread "main" org.apache.spark.SparkException: With master yarn set X.\n\tat org.apache',
             "",
-            "When running with master 'yarn' set X.",
+            "With master yarn set X.",
         ),
         ("", "", "RuntimeError"),
     ],
