@@ -27,6 +27,8 @@ REGISTRATION_BYTES = 24
 class Clusters(Intervals):
     """IIM with a group tree for each topic."""
 
+    routing = "clusters"
+
     def __init__(self, fabric: Fabric, *arguments: Any, shape: Shape | None = None, **options: Any) -> None:
         super().__init__(fabric, *arguments, **options)
         self.shape = shape or Shape()
