@@ -59,9 +59,10 @@ def run(
     require_plotting()
     from superpeer.dht.lab import experiment, experiments
     from superpeer.dht.lab.experiment import run as run_experiment
-    from superpeer.dht.lab.output import write
+    from superpeer.dht.lab.output import make_directory, write
 
     chosen = list(experiments().values()) if name == EVERYTHING else [experiment(name)]
+    make_directory(out)
     bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     for one in chosen:
         with Progress(*bar, console=Console(stderr=True)) as progress:

@@ -20,16 +20,23 @@ ENDS = ("least", "most")
 
 def write(findings: Iterable[Finding], directory: Path) -> list[Path]:
     """Writes each finding under its name; the files."""
-    findings = list(findings)
+    make_directory(directory)
+    written = []
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        written = []
         for finding in findings:
             written.append(_write_csv(finding, directory / f"{finding.name}.csv"))
             written.append(_draw(finding, directory / f"{finding.name}.png"))
     except OSError as error:
         raise DhtError(f"cannot write to {directory}: {error.strerror or error}") from error
     return written
+
+
+def make_directory(directory: Path) -> None:
+    """Also to be called before anything has been computed in vain."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DhtError(f"cannot write to {directory}: {error.strerror or error}") from error
 
 
 def require_plotting() -> None:

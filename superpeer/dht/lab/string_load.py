@@ -1,8 +1,9 @@
 """How evenly DHTStrings stores: SubIDs on each node, by the hashes of the texts that subscriptions name.
 
 Values are strings of six letters, a domain of its own for each attribute. A constraint is an equality, or a prefix or
-suffix of a value, of two letters or more. So a popular value is spread over several texts, each with a hash of its own;
-with equalities alone all of its popularity falls on one node.
+suffix of a value, of two letters or more; `equalities` says how many are of the first kind. With prefixes and suffixes
+a popular value is spread over several texts, each with a hash of its own; with equalities alone all of its popularity
+falls on one node.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ DOMAIN = 100_000
 
 
 def loads(
-    attributes: int, theta: float, subscriptions: int, nodes: int, *, equalities_only: bool, even: bool, seed: int
+    attributes: int, theta: float, subscriptions: int, nodes: int, *, equalities: float, even: bool, seed: int
 ) -> Any:
     """How many SubIDs each node stores when every subscription names every attribute. With `even`, nodes own equal
     shares of the hashes, as the labels of a full cube do; otherwise the arcs of a Chord ring."""
@@ -29,7 +30,8 @@ def loads(
         ranks = draw(random, DOMAIN, theta, subscriptions).astype(np.uint64)
         values = _mixed(ranks + np.uint64((attribute + 1) * 10**7 + seed * 10**12))
         letters = np.stack([_mixed(values + np.uint64(i + 1)) % np.uint64(LETTERS) for i in range(LENGTH)], axis=1)
-        operators = np.zeros(subscriptions, dtype=int) if equalities_only else random.integers(0, 3, subscriptions)
+        others = random.random(subscriptions) >= equalities
+        operators = np.where(others, random.integers(1, 3, subscriptions), 0)
         hashes = _mixed(_texts(letters, operators, random.integers(SHORTEST, LENGTH, subscriptions)))
         owners = np.searchsorted(ends, hashes / 2.0**64)
         stored += np.bincount(owners, minlength=nodes)
