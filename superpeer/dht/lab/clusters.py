@@ -11,7 +11,7 @@ from superpeer.dht.intervals import Examining
 from superpeer.dht.lab.experiment import Experiment, Figure, Finding, Result, Table
 from superpeer.dht.lab.interval_runs import (
     ENVIRONMENTS,
-    EVENTS,
+    FEWER_EVENTS,
     SOURCE,
     Setting,
     Values,
@@ -41,17 +41,17 @@ TREES = {
 
 def _depths() -> Iterable[Setting]:
     for one in TREES.values():
-        for depth in (1, 3, 5, 6, 7, 8, 9):
-            yield replace(one, x=depth, shape=Shape(depth))
+        for depth in (1, 3, 5, 7, 9):
+            yield replace(one, x=depth, shape=Shape(depth), events=FEWER_EVENTS)
     for nodes in (512, 128):
-        for theta in (0.0, 0.5, 1.0):
-            for depth in range(1, 10, 2):
+        for theta in (0.0, 1.0):
+            for depth in (1, 3, 5, 7):
                 yield Setting(
                     f"{nodes} nodes",
                     theta,
                     nodes=nodes,
                     theta=theta,
-                    events=EVENTS // 3,
+                    events=FEWER_EVENTS,
                     shape=Shape(depth),
                     environments=(BUSY,),
                 )
@@ -108,8 +108,8 @@ DEPTH = Experiment(
 
 def _rotations() -> Iterable[Setting]:
     for one in TREES.values():
-        for distance in (0, 50, 100, 150, 200, 250, 300, 341):
-            yield replace(one, x=distance, shape=Shape(6, distance / 4096))
+        for distance in (0, 50, 100, 150, 200, 250, 341):
+            yield replace(one, x=distance, shape=Shape(6, distance / 4096), events=FEWER_EVENTS)
 
 
 def _rotation_findings(results: Sequence[Result]) -> Iterable[Finding]:
@@ -130,7 +130,7 @@ ROTATION = Experiment(
 
 
 def _skews() -> Iterable[Setting]:
-    for theta in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
+    for theta in (0.0, 0.2, 0.4, 0.7, 1.0):
         for form in FORMS.values():
             yield replace(form, x=theta, theta=theta)
 
@@ -160,7 +160,7 @@ SKEW = Experiment(
 
 
 def _volumes() -> Iterable[Setting]:
-    for events in (3_000, 6_000, 9_000, 12_000, 15_000):
+    for events in (3_000, 9_000, 15_000):
         for form in FORMS.values():
             yield replace(form, x=events, events=events)
 
@@ -179,11 +179,12 @@ VOLUME = Experiment(
 def _interests() -> Iterable[Setting]:
     for interests in (ONE, 2, 4, ANY):
         for form in FORMS.values():
-            yield replace(form, x=interests, interests=interests)
+            yield replace(form, x=interests, interests=interests, events=FEWER_EVENTS)
     for has_all in (True, False):
         for examining in Examining:
             for name, form in FORMS.items():
-                yield replace(form, curve=f"{name}/reading", examining=examining, has_all_attributes=has_all)
+                setting = replace(form, curve=f"{name}/reading", examining=examining, events=FEWER_EVENTS)
+                yield replace(setting, has_all_attributes=has_all)
 
 
 def _interest_findings(results: Sequence[Result]) -> Iterable[Finding]:

@@ -11,6 +11,7 @@ from superpeer.dht.intervals import Selection
 from superpeer.dht.lab.experiment import Experiment, Figure, Finding, Result
 from superpeer.dht.lab.interval_runs import (
     ENVIRONMENTS,
+    FEWER_EVENTS,
     SOURCE,
     Costs,
     Setting,
@@ -27,11 +28,13 @@ Measure = Callable[[Costs], float]
 
 def _selections() -> Iterable[Setting]:
     for selection in Selection:
-        for nodes in (128, 256, 512, 1024):
-            yield Setting(f"nodes/{selection.value}", nodes, nodes=nodes, selection=selection, environments=(FREE,))
-        for variance in (5, 20, 45, 80, 125):
+        usual = Setting(selection=selection, events=FEWER_EVENTS, environments=(FREE,))
+        for nodes in (128, 512, 1024):
+            curve = f"nodes/{selection.value}"
+            yield replace(usual, curve=curve, x=nodes, nodes=nodes)
+        for variance in (5, 45, 125):
             curve = f"variance/{selection.value}"
-            yield Setting(curve, variance, variance=variance, selection=selection, environments=(FREE,))
+            yield replace(usual, curve=curve, x=variance, variance=variance)
 
 
 def _selection_findings(results: Sequence[Result]) -> Iterable[Finding]:
@@ -60,7 +63,7 @@ SELECTION = Experiment(
 )
 
 BROKERS = (2, 3, 5, 8)
-THRESHOLDS = (20, 60, 120, 180)
+THRESHOLDS = (20, 80)
 PAPERS_BROKERS = 5
 INTERVALS_S = (0.5, 0.6, 0.7, 0.8, 1.0, 1.25, 1.5, 2.0)
 """Between events, in the busy environment, where Lo has 1."""

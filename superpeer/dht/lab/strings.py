@@ -14,7 +14,7 @@ from superpeer.dht.lab.string_model import ATTRIBUTES, Declaring, Order, Sent, W
 from superpeer.dht.string_matching import Matching
 
 SUBSCRIPTIONS, EVENTS, NODES = 10_000, 30_000, 128
-THETAS = tuple(step / 10 for step in range(1, 11))
+THETAS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 SOURCE = "Aekaterinidis and Triantafillou, DHTStrings"
 
 

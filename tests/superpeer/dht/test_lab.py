@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -16,10 +17,10 @@ from superpeer.dht.clusters import Clusters
 from superpeer.dht.cube_table import CubeTable
 from superpeer.dht.errors import DhtError
 from superpeer.dht.group_tree import Shape
-from superpeer.dht.intervals import Intervals
+from superpeer.dht.intervals import Examining, Intervals
 from superpeer.dht.lab import experiment, experiments, string_model
 from superpeer.dht.lab.bibliography import Bibliography
-from superpeer.dht.lab.experiment import Figure, Finding, Series, run
+from superpeer.dht.lab.experiment import Figure, Finding, Series, Spread, Table, run
 from superpeer.dht.lab.interval_runs import GroupTrees, Setting, SingleRing, measure
 from superpeer.dht.lab.interval_workload import SCHEMA, Workload
 from superpeer.dht.lab.output import write
@@ -28,7 +29,7 @@ from superpeer.dht.selective import SelectiveBroadcast
 from superpeer.dht.simulation import Fabric, Leg, Work
 from superpeer.dht.string_matching import Matching, SubId, without_hopeless
 from superpeer.dht.string_matching import run as match
-from superpeer.dht.timing import BUSY, FREE, Environment, Operation, management_s, match_latency_s
+from superpeer.dht.timing import Environment, Operation, busiest_share, elapsed_s, management_s, match_latency_s
 
 SMALL = 0.002
 
@@ -111,6 +112,16 @@ def test_a_trace_takes_the_time_that_it_takes() -> None:
     assert sum(latencies) / len(latencies) == pytest.approx(4.0, rel=0.1)
 
 
+def test_side_by_side_only_the_longest_counts() -> None:
+    slow = Environment("slow", 1.0, 1.0, 0.5)
+    visit = (Leg("publish", (1, 2)), Leg("redirect", (2, 3)), Work(3, 7, 1), Work(2, 4, 0))
+    assert management_s(visit, slow) == pytest.approx(2 * 0.5 + 11)
+    assert elapsed_s(visit, slow) == pytest.approx(2 * 0.5 + 7)
+    assert elapsed_s(visit + visit, slow) == pytest.approx(2 * (2 * 0.5 + 7))
+    # Two visits in ten seconds: node 3 examines 14 subscriptions, node 2 passes on twice and examines 8.
+    assert busiest_share([Operation(5.0, visit), Operation(10.0, visit)], slow) == pytest.approx(1.4)
+
+
 def test_helpers_are_reached_while_the_broker_examines() -> None:
     slow = Environment("slow", 1.0, 1.0, 0.0)
     trace = (Leg("publish", (1, 2)), Leg("redirect", (2, 3)), Work(3, 1, 1), Work(2, 100, 0))
@@ -137,14 +148,59 @@ def test_comparing_ranges_gives_what_queries_do(pair: tuple[type[Intervals], typ
     assert total > 60
 
 
-def test_many_clusters_cost_less_and_one_is_faster() -> None:
-    single = measure(Setting(nodes=64, subscriptions=400, events=800))
-    many = measure(Setting(nodes=64, subscriptions=400, events=800, shape=Shape()))
-    assert many.management_s["free"] < single.management_s["free"]
-    assert single.latency_s["free"] < many.latency_s["free"]
-    assert single.management_s["busy"] == pytest.approx(
-        single.management_s["free"] * BUSY.examination_s / FREE.examination_s
-    )
+def test_one_cluster_is_faster_and_topics_in_keys_spread_the_groups() -> None:
+    """What docs/lab.md says of Figure 8, in small."""
+    small = Setting(nodes=128, subscriptions=800, events=600)
+    single = measure(small)
+    printed = measure(replace(small, shape=Shape()))
+    keyed = measure(replace(small, shape=Shape(), topic_in_keys=True))
+    assert single.latency_s["free"] < min(printed.latency_s["free"], keyed.latency_s["free"])
+    assert single.hops < printed.hops
+    assert printed.brokers < keyed.brokers
+    assert keyed.examined < 0.9 * printed.examined
+    assert single.management_s["busy"] == pytest.approx(10 * single.management_s["free"])
+
+
+@pytest.mark.parametrize("shape", [None, Shape()])
+def test_what_brokers_examine_changes_the_cost_alone(shape: Shape | None) -> None:
+    small = Setting(nodes=32, subscriptions=200, events=200, shape=shape)
+    costs = {one: measure(replace(small, examining=one)) for one in Examining}
+    everything, group, key = (costs[one].examined for one in Examining)
+    assert everything > group > key > 0
+    assert costs[Examining.EVERYTHING].foreign == pytest.approx(1 - group / everything)
+    assert len({one.hops for one in costs.values()}) == 1
+
+
+def test_subscribers_keep_to_their_interests() -> None:
+    for interests in (1, 3):
+        topics: dict[int, set[str]] = {}
+        for request in Workload(40, 0.6, 5.0, 1, interests=interests).requests(2_000):
+            topics.setdefault(request.home, set()).add(request.topic)
+        assert max(map(len, topics.values())) == interests
+    own = Workload(40, 0.6, 5.0, 1, has_all_attributes=False)
+    requests = own.requests(50)
+    assert {len(one.publication.description.values) - 1 for one in own.occurrences(requests, 50)} <= {
+        len(request.ranges) for request in requests
+    }
+
+
+def test_several_seeds_are_shown_as_mean_and_spread(tmp_path: Path) -> None:
+    chosen = experiment("strings-response")
+    alone = [run(chosen, scale=0.01, seed=seed)[0] for seed in (4, 5, 6)]
+    (together,) = run(chosen, scale=0.01, seed=4, seeds=3)
+    assert isinstance(together, Figure)
+    for name, points in together.series.items():
+        for number, (x, mean) in enumerate(points):
+            values = [one.series[name][number][1] for one in alone if isinstance(one, Figure)]
+            assert together.spreads[name][number] == (mean, min(values), max(values))
+            assert mean == pytest.approx(sum(values) / 3)
+            assert x == alone[0].series[name][number][0]  # type: ignore[union-attr]
+    write([together], tmp_path)
+    header = (tmp_path / "strings-response.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert 'hybrid,"hybrid, least","hybrid, most"' in header
+    (table,) = run(experiment("placements"), scale=SMALL, seeds=2)
+    assert isinstance(table, Table)
+    assert all(isinstance(cell, str | Spread) for row in table.rows for cell in row)
 
 
 @pytest.mark.parametrize("seed", range(3))
