@@ -147,6 +147,21 @@ def _skew_findings(results: Sequence[Result]) -> Iterable[Finding]:
         series_of(results, lambda costs: costs.brokers),
         "more brokers in the multi-cluster form under skew",
     )
+    single = {setting.theta: costs for setting, costs in results if setting.curve == SINGLE}
+    ratios: Values = {}
+    for setting, costs in results:
+        if setting.curve != SINGLE:
+            ratio = costs.management_s["free"] / single[setting.theta].management_s["free"]
+            ratios.setdefault(setting.curve, []).append((setting.theta, ratio))
+    yield Figure(
+        "intervals-clusters-ratio",
+        title,
+        x,
+        "management cost, in multiples of single-cluster",
+        ratios,
+        "below 1, above all from θ = 0.4 on",
+        lines={SINGLE: 1},
+    )
 
 
 SKEW = Experiment(

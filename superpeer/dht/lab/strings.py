@@ -1,5 +1,5 @@
-"""The experiments of the DHTStrings papers: SubIDs sent (Figures 6 to 8, which are 9 to 11 of the earlier paper), load
-balance (Figure 5), and response time against overlap."""
+"""The experiments of the DHTStrings papers: SubIDs sent (Figures 6 to 8, which are 9 to 11 of the earlier paper), and
+response time against overlap."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from random import Random
 from typing import Any
 
 from superpeer.dht.lab.experiment import Experiment, Figure, Finding, Result, scaled
-from superpeer.dht.lab.string_load import loads
+from superpeer.dht.lab.string_load import SOURCE
 from superpeer.dht.lab.string_model import ATTRIBUTES, Declaring, Order, Sent, Workload, count
 from superpeer.dht.string_matching import Matching
 
-SUBSCRIPTIONS, EVENTS, NODES = 10_000, 30_000, 128
+SUBSCRIPTIONS, EVENTS = 10_000, 30_000
 THETAS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-SOURCE = "Aekaterinidis and Triantafillou, DHTStrings"
 
 
 FEW = 0.2
@@ -177,94 +176,6 @@ DECLARED = Experiment(
 )
 
 
-MIXES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-LOAD_VARIANTS = {
-    "strings-load": ("", 1 / 3, True),
-    "strings-load-equalities": (", equalities only", 1.0, True),
-    "strings-load-chord": (", shares like Chord's arcs", 1 / 3, False),
-}
-"""By name of the figure: what to say of it, how many constraints are equalities, and whether shares are even."""
-MOST_ATTRIBUTES, MOST_THETA = 35, 1.4
-
-
-@dataclass(frozen=True, slots=True)
-class LoadPoint:
-    variant: str
-    attributes: int
-    theta: float
-    equalities: float
-    even: bool
-    subscriptions: int
-    seed: int
-
-
-def load_points(scale: float, seed: int) -> list[LoadPoint]:
-    number = scaled(20_000, scale)
-    points = [
-        LoadPoint(variant, attributes, theta, equalities, even, number, seed)
-        for variant, (_, equalities, even) in LOAD_VARIANTS.items()
-        for theta in (0.6, 0.8, 1.0, 1.2, MOST_THETA)
-        for attributes in (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, MOST_ATTRIBUTES)
-    ]
-    return points + [
-        LoadPoint("strings-load-mix", MOST_ATTRIBUTES, MOST_THETA, equalities, even, number, seed)
-        for even in (True, False)
-        for equalities in MIXES
-    ]
-
-
-def measure_load(point: LoadPoint) -> float:
-    """The ratio of the largest load to the smallest."""
-    stored = loads(
-        point.attributes,
-        point.theta,
-        point.subscriptions,
-        NODES,
-        equalities=point.equalities,
-        even=point.even,
-        seed=point.seed,
-    )
-    return float(stored.max() / max(stored.min(), 1))
-
-
-def load_findings(results: Sequence[Result]) -> Iterable[Finding]:
-    y, reported = "largest load / smallest load", "falls under 5 with many attributes even for θ = 1.4"
-    for variant, (addition, _, _) in LOAD_VARIANTS.items():
-        series: dict[str, list[tuple[float, float]]] = {}
-        for point, ratio in results:
-            if point.variant == variant:
-                series.setdefault(f"θ = {point.theta}", []).append((point.attributes, ratio))
-        title = f"DHTStrings: load balance on {NODES} nodes{addition}"
-        yield Figure(
-            variant, title, "attributes of the schema", y, series, reported, log_y=True, lines={"the paper's 5": 5}
-        )
-    mixes: dict[str, list[tuple[float, float]]] = {}
-    for point, ratio in results:
-        if point.variant not in LOAD_VARIANTS:
-            shares = "even shares" if point.even else "Chord's arcs"
-            mixes.setdefault(shares, []).append((100 * point.equalities, ratio))
-    yield Figure(
-        "strings-load-mix",
-        f"DHTStrings: load balance with {MOST_ATTRIBUTES} attributes, θ = {MOST_THETA}",
-        "% of constraints that are equalities (the others: half prefixes, half suffixes)",
-        y,
-        mixes,
-        "under 5; it does not say of which constraints",
-        log_y=True,
-        lines={"the paper's 5": 5},
-    )
-
-
-LOAD = Experiment(
-    "strings-load",
-    "Storage load ratio against attributes",
-    f"{SOURCE}: Figure 5",
-    load_points,
-    measure_load,
-    load_findings,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class OverlapPoint:
     overlap: float
@@ -326,4 +237,4 @@ RESPONSE = Experiment(
     measure_overlap,
     overlap_findings,
 )
-EXPERIMENTS = (LOAD, VALUES, POPULARITY, MIXED, DECLARED, RESPONSE)
+EXPERIMENTS = (VALUES, POPULARITY, MIXED, DECLARED, RESPONSE)
