@@ -6,13 +6,13 @@ everything that is broader, over any number of steps; cycles, which real vocabul
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from qel.names import RDFS, SKOS
 from qel.values import Kind, describe
 
-_UPWARDS = (SKOS + "broader", RDFS + "subClassOf")
+UPWARDS = (SKOS + "broader", RDFS + "subClassOf")
 
 
 class Topics:
@@ -23,10 +23,24 @@ class Topics:
         self._above: dict[str, frozenset[str]] = {}
         for description in describe(triples):
             parents = [
-                value.text for link in _UPWARDS for value in description.values.get(link, ()) if value.kind is Kind.URI
+                value.text for link in UPWARDS for value in description.values.get(link, ()) if value.kind is Kind.URI
             ]
             if parents and description.subject.kind is Kind.URI:
                 self._broader.setdefault(description.subject.text, []).extend(parents)
+
+    @classmethod
+    def of(cls, broader: Mapping[str, Iterable[str]]) -> Topics:
+        """The hierarchy in which these topics have these broader ones."""
+        made = cls()
+        made._broader = {topic: list(parents) for topic, parents in broader.items()}
+        return made
+
+    def joined(self, other: Topics) -> Topics:
+        """What either says."""
+        if not other._broader or not self._broader:
+            return self if not other._broader else other
+        names = self._broader.keys() | other._broader.keys()
+        return Topics.of({name: [*self._broader.get(name, ()), *other._broader.get(name, ())] for name in names})
 
     def within(self, topic: str, ancestor: str) -> bool:
         return topic == ancestor or ancestor in self.ancestors(topic)

@@ -53,7 +53,7 @@ def query(
     owners = len({answer.owner for answer in found})
     complain(f"{count(len(found), 'answer')} from {count(owners, 'peer')}")
     if found.absent_peers:
-        complain(f"of those who could have more, {count(found.absent_peers, 'peer')} did not answer, or are offline")
+        complain(f"of those who could have more, {count(found.absent_peers, 'peer')} did not answer or went offline")
     if found.silent:
         complain(f"{count(len(found.silent), 'super-peer')} did not answer in time")
     if found.is_cut:

@@ -1,5 +1,6 @@
 """`superpeer register`, `advertise`, `migrate`, `leave`: where a peer is, and what it says that it will publish."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,8 @@ from superpeer.cli.choosing import ContextOption, DirectoryOption, JsonOption, S
 from superpeer.cli.contexts import read_contexts, write_contexts
 from superpeer.cli.output import print_json
 from superpeer.cli.peers import PATIENCE_S, with_peer
+
+SHOWN_PROBLEMS = 3
 
 if TYPE_CHECKING:
     import qel
@@ -175,18 +178,18 @@ def _of_catalogues(files: list[str], levels: list[str]) -> "qel.Advertisement":
     for file in files:
         triples, problems = triples_in(Path(file))
         said |= advertisement_of_catalogue(triples, levels or LEVELS)
-        for problem in problems[:3]:
-            print_problem(file, problem, len(problems))
+        print_problems(file, problems)
     return said
 
 
-def print_problem(file: str, problem: object, total: int) -> None:
+def print_problems(file: str, problems: Sequence[object]) -> None:
     """What could not be read of a file, shortly."""
     from superpeer.cli.output import complain
 
-    complain(f"{problem}" if str(file) in str(problem) else f"{file}: {problem}")
-    if total > 3:
-        complain(f"{file}: {total - 3:,} more such problems are not shown")
+    for problem in problems[:SHOWN_PROBLEMS]:
+        complain(f"{problem}" if file in str(problem) else f"{file}: {problem}")
+    if len(problems) > SHOWN_PROBLEMS:
+        complain(f"{file}: {len(problems) - SHOWN_PROBLEMS:,} more such problems are not shown")
 
 
 def _value(written: str) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from superpeer.cli.choosing import AdminKeyOption, AdminSocketOption, ContextOption, JsonOption, SuperPeerOption
-from superpeer.cli.output import print_json, print_table
+from superpeer.cli.output import count, print_json, print_table
 
 if TYPE_CHECKING:
     from hypercup import Cube, Label
@@ -50,7 +50,7 @@ def show(
 
 def _print_running(found: dict[str, Any]) -> None:
     members = sorted(found["members"], key=lambda one: (one["label"], one["id"]))
-    print(f"{len(members)} super-peers in view {found['view'][:16]}")
+    print(f"{count(len(members), 'super-peer')} in view {found['view'][:16]}")
     rows = [
         [one["label"] or "-", one["id"], one["address"], one["incarnation"], "this one" if one["is_this_one"] else ""]
         for one in members

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from superpeer.cli.attaching import print_problem
+from superpeer.cli.attaching import print_problems
 from superpeer.cli.choosing import (
     ContextOption,
     DirectoryOption,
@@ -29,6 +29,7 @@ from superpeer.cli.output import complain, count, print_json
 from superpeer.cli.peers import PATIENCE_S, with_peer
 
 if TYPE_CHECKING:
+    import qel
     from superpeer.client.peer import Peer
 
 CHUNK = 256
@@ -53,6 +54,10 @@ def publish(
     kind: Annotated[PublishedKind, typer.Option("--kind", "-k", help="What they are to those who know them.")] = (
         PublishedKind.NEW
     ),
+    topics: Annotated[
+        list[Path] | None,
+        typer.Option(help="An RDF file with a hierarchy of topics, for those who ask `within`; may be repeated."),
+    ] = None,
     acknowledged: Annotated[
         bool, typer.Option("--acknowledged", help="Wait until every subscriber's access point has all of it.")
     ] = False,
@@ -66,19 +71,21 @@ def publish(
 
     \b
     superpeer publish catalogue.ttl
+    superpeer publish catalogue.ttl --topics subjects.ttl
     superpeer publish --watch /var/lib/repository/export
     """
     if not files and watch is None:
         raise NothingChosen("say what to publish: files, or a directory with --watch")
     if watch is not None and not watch.is_dir():
         raise NothingChosen(f"{watch} is no directory that could be watched; check its name")
-    _check_files(files or [])
+    _check_files([*(files or []), *map(str, topics or [])])
+    known = _read_topics(topics or [])
 
     async def work(peer: Peer) -> None:
         published = Published(as_json)
         with _progress() as advance:
             for file in files or ():
-                await publish_file(peer, Path(file), kind.value, published, advance)
+                await publish_file(peer, Path(file), kind.value, known, published, advance)
         if acknowledged:
             await published.acknowledged(timeout)
         if files:
@@ -86,7 +93,7 @@ def publish(
         if watch is not None:
             from superpeer.cli.watching import publish_what_appears
 
-            await publish_what_appears(peer, watch, as_json=as_json)
+            await publish_what_appears(peer, watch, known, as_json=as_json)
 
     try:
         with_peer(work, context=context, super_peer=super_peer, directory=directory, timeout=timeout)
@@ -139,7 +146,7 @@ class Published:
 
 
 async def publish_file(
-    peer: Peer, path: Path, kind: str, published: Published, advance: Callable[[int, int], None]
+    peer: Peer, path: Path, kind: str, topics: qel.Topics, published: Published, advance: Callable[[int, int], None]
 ) -> None:
     """Publish a file, chunk by chunk; raises what the access point has against it."""
     import asyncio
@@ -149,11 +156,11 @@ async def publish_file(
     publications, problems = await asyncio.to_thread(read_source, path)
     published.skipped += publications.skipped
     published.problems += len(problems)
-    for problem in problems[:3]:
-        print_problem(str(path), problem, len(problems))
+    print_problems(str(path), problems)
+    known = topics.joined(publications.topics)
     total, described = len(publications), iter(publications)
     while chunk := [one.triples for one in islice(described, CHUNK)]:
-        published.add(await peer.publish_many(chunk, kind))
+        published.add(await peer.publish_many(chunk, kind, topics=known))
         advance(len(chunk), total)
 
 
@@ -185,6 +192,16 @@ def offer(
 
     with_peer(work, context=context, super_peer=super_peer, directory=directory, timeout=timeout)
     print(f"{resource} is {'not offered any more' if withdraw else 'offered'}")
+
+
+def _read_topics(files: list[Path]) -> qel.Topics:
+    import qel
+    from superpeer.rdf import Problem, read
+
+    problems: list[Problem] = []
+    known = qel.Topics(triple for path in files for triple in read(path, problems.append))
+    print_problems("topics", problems)
+    return known
 
 
 def _check_files(files: list[str]) -> None:

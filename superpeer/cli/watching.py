@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from superpeer.cli.output import complain, count, print_json
 
 if TYPE_CHECKING:
+    import qel
     from superpeer.client.peer import Peer
 
 PAUSE_S = 0.5
@@ -24,13 +25,13 @@ Seen = tuple[int, int]
 """Size, and time of change in nanoseconds."""
 
 
-async def publish_what_appears(peer: Peer, directory: Path, *, as_json: bool = False) -> None:
+async def publish_what_appears(peer: Peer, directory: Path, topics: qel.Topics, *, as_json: bool = False) -> None:
     """Until it is cancelled."""
     watch = Watch(directory, peer.directory / MEMORY)
     complain(f"watching {directory}; what appears there is published")
     while True:
         for path in await asyncio.to_thread(watch.ready):
-            await _publish(peer, watch, path, as_json)
+            await _publish(peer, watch, path, topics, as_json)
         await asyncio.sleep(PAUSE_S)
 
 
@@ -77,7 +78,7 @@ class Watch:
         return found
 
 
-async def _publish(peer: Peer, watch: Watch, path: Path, as_json: bool) -> None:
+async def _publish(peer: Peer, watch: Watch, path: Path, topics: qel.Topics, as_json: bool) -> None:
     from superpeer.cli.publishing import Published, publish_file
     from superpeer.client.errors import NoAnswer
     from superpeer.client.refusals import REFUSALS
@@ -86,7 +87,7 @@ async def _publish(peer: Peer, watch: Watch, path: Path, as_json: bool) -> None:
     published = Published(as_json)
     kind = "updated" if watch.is_known(path) else "new"
     try:
-        await publish_file(peer, path, kind, published, lambda _by, _total: None)
+        await publish_file(peer, path, kind, topics, published, lambda _by, _total: None)
     except NoAnswer as error:
         complain(f"{path}: {error}")  # In the outbox, and handed in when the access point is back.
     except (*REFUSALS, UnreadableFile) as error:

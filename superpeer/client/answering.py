@@ -11,14 +11,13 @@ from typing import Any
 import qel
 from qel import QelError
 from qel.matching import is_met
-from qel.topics import NO_TOPICS
 from superpeer.client.conversation import Conversation
 from superpeer.client.errors import PeerError
 from superpeer.client.files import Files
 from superpeer.client.journal import Journal
 from superpeer.client.refusals import REFUSALS
 from superpeer.net import ConnectionClosed
-from superpeer.node.body import read_body, write_body
+from superpeer.node.body import said_in, write_body
 from superpeer.node.forms import read_query
 from superpeer.node.records import Rendezvous
 from superpeer.node.requests import Answer, Upload
@@ -89,13 +88,15 @@ class Answering:
         if self._function is not None:
             returned = self._function(query)
             triples = await returned if inspect.isawaitable(returned) else returned
-            for one in Publications(triples):
-                yield write_body(one.triples)
+            publications = Publications(triples)
+            topics = publications.topics
+            for one in publications:
+                yield write_body(one.triples, topics)
             return
         after = ""
         while page := self._journal.holdings(after):
             for _, body in page:
-                if is_met(query, read_body(body).description, NO_TOPICS):
+                if is_met(query, *said_in(body)):
                     yield body
             after, _ = page[-1]
             await asyncio.sleep(0)  # Others may go on between two pages.

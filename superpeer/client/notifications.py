@@ -71,8 +71,10 @@ class NotificationContent:
     @property
     def bindings(self) -> dict[str, dict[str, tuple[Any, ...]]]:
         """For each subscription that matched, the terms that each of its variables stands for."""
-        triples = self.triples
-        return {name: next(iter(qel.bindings(query, triples).values()), {}) for name, query in self.queries.items()}
+        triples, topics = self.triples, self.publication.topics
+        return {
+            name: next(iter(qel.bindings(query, triples, topics).values()), {}) for name, query in self.queries.items()
+        }
 
     @property
     def cursor(self) -> bytes:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 import qel
+from qel.topics import NO_TOPICS
 from superpeer.client.address import Address
 from superpeer.client.downloads import Download, KeptDownload, Owner
 from superpeer.client.engine import Engine, Options
@@ -155,17 +156,25 @@ class Peer(Engine):
         await self._advertise(advertisement)
         return advertisement
 
-    async def publish(self, source: Source, kind: str = "new", *, wait: bool = True) -> Receipt:
+    async def publish(
+        self, source: Source, kind: str = "new", *, topics: qel.Topics = NO_TOPICS, wait: bool = True
+    ) -> Receipt:
         """Publish an rdflib graph, triples, or a file of them, which are new, updated or deleted: one publication for
-        each subject, with named blank nodes replaced by their names (see `superpeer.rdf.publishing`).
+        each subject, with named blank nodes replaced by their names (see `superpeer.rdf.publishing`). Its topics go
+        with what is broader, by `topics` and by the source itself, so that those who asked for these hear of it, too.
 
         Returns when the access point has all on disk, and raises the first refusal; without `wait`, as soon as all is
         in the outbox. The outbox is handed in also after a restart, until the network has acknowledged it.
         """
-        return await self.publish_many([source], kind, wait=wait)
+        return await self.publish_many([source], kind, topics=topics, wait=wait)
 
     async def publish_many(
-        self, sources: Iterable[Source] | AsyncIterable[Source], kind: str = "new", *, wait: bool = True
+        self,
+        sources: Iterable[Source] | AsyncIterable[Source],
+        kind: str = "new",
+        *,
+        topics: qel.Topics = NO_TOPICS,
+        wait: bool = True,
     ) -> Receipt:
         """Publish many graphs, sets of triples or files, one after the other, with hundreds under way. What comes from
         an asynchronous source is published as it comes; the rest goes into the outbox together."""
@@ -177,7 +186,7 @@ class Peer(Engine):
             publications, problems = await _read(source)
             receipt.skipped += publications.skipped
             receipt.problems += problems
-            for body in bodies_of(publications):
+            for body in bodies_of(publications, topics):
                 bodies.append(body)
                 if len(bodies) == CHUNK:
                     await self._post(which, bodies, receipt, wait=wait)

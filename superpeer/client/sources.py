@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from qel.topics import NO_TOPICS, Topics
 from superpeer.node.body import write_statements
 from superpeer.rdf import Problem, read
 from superpeer.rdf.publishing import Publications
@@ -29,7 +30,8 @@ def read_source(source: Source) -> tuple[Publications, list[Problem]]:
     return Publications(triples), problems
 
 
-def bodies_of(publications: Publications) -> Iterator[bytes]:
-    """What is signed of each, in their order."""
+def bodies_of(publications: Publications, topics: Topics = NO_TOPICS) -> Iterator[bytes]:
+    """What is signed of each, in their order, with what is broader than its topics."""
+    known = topics.joined(publications.topics)
     for subject, statements in publications.statements():
-        yield write_statements((subject.kind, subject.text), statements)
+        yield write_statements((subject.kind, subject.text), statements, known)

@@ -21,6 +21,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 import qel
 from auth import PublicKey
+from qel.topics import NO_TOPICS
 from superpeer.client.downloads import Download, Owner
 from superpeer.client.engine import Options
 from superpeer.client.errors import PeerClosed
@@ -241,11 +242,15 @@ class SyncPeer:
     def advertise_file(self, path: str | Path, levels: Iterable[str] = LEVELS) -> qel.Advertisement:
         return self._run(self._peer.advertise_file(path, levels))
 
-    def publish(self, source: Source, kind: str = "new", *, wait: bool = True) -> SyncReceipt:
-        return SyncReceipt(self._run(self._peer.publish(source, kind, wait=wait)), self._run)
+    def publish(
+        self, source: Source, kind: str = "new", *, topics: qel.Topics = NO_TOPICS, wait: bool = True
+    ) -> SyncReceipt:
+        return SyncReceipt(self._run(self._peer.publish(source, kind, topics=topics, wait=wait)), self._run)
 
-    def publish_many(self, sources: Iterable[Source], kind: str = "new", *, wait: bool = True) -> SyncReceipt:
-        return SyncReceipt(self._run(self._peer.publish_many(sources, kind, wait=wait)), self._run)
+    def publish_many(
+        self, sources: Iterable[Source], kind: str = "new", *, topics: qel.Topics = NO_TOPICS, wait: bool = True
+    ) -> SyncReceipt:
+        return SyncReceipt(self._run(self._peer.publish_many(sources, kind, topics=topics, wait=wait)), self._run)
 
     def query(self, text: str, seconds: float = QUERY_S) -> QueryResult:
         return self._run(self._peer.query(text, seconds))

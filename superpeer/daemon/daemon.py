@@ -31,13 +31,17 @@ from superpeer.daemon.metrics import MetricsServer
 from superpeer.daemon.peers import PeerDesk
 from superpeer.daemon.pump import Pump
 from superpeer.daemon.tracing import Tracing
+from superpeer.matching.warming import begin_warm_up
 from superpeer.net import Connection, Endpoint, Listener, Party, Reason
+from superpeer.node.growing import LARGE
 from superpeer.node.node import Node
 from superpeer.store.store import Store
 from superpeer.store.writer import Writer
 
 MAX_TEXT_BYTES = 4096
 EVERYWHERE = ("0.0.0.0", "::")
+WARM_UP_AT = LARGE // 3
+"""With so many places in the poset, the matcher is made ready for more."""
 log = logging.getLogger(__name__)
 
 
@@ -143,7 +147,7 @@ class Daemon:
             )
             self.tracing = Tracing(node, self.backbone.neighbours.send_aside)
             self.backbone.hear_other = self.tracing.hear
-            self.core.stepped = self._look_whether_done
+            self.core.stepped = self._after_step
             await self.admins.start(config.admin_socket_path)
             if config.metrics:
                 self.metrics_port = await self.metrics.start(parse_address(config.metrics))
@@ -228,6 +232,11 @@ class Daemon:
         self.backbone.leave()
         await self.backbone.stopped.wait()
         await self.pump.settled()
+
+    def _after_step(self) -> None:
+        self._look_whether_done()
+        if len(self.core.node.broker.router.tables.poset) >= WARM_UP_AT:
+            begin_warm_up()
 
     def _look_whether_done(self) -> None:
         if self.is_leaving and not self.core.node.state.log.unacknowledged:

@@ -19,8 +19,6 @@ import msgspec
 import qel
 from auth import PublicKey, Registration
 from hypercup import Label, Link
-from qel.matching import is_met
-from qel.topics import NO_TOPICS
 from superpeer import __version__
 from superpeer.daemon.admin_messages import (
     MAX_LIMIT,
@@ -263,8 +261,7 @@ async def trial(daemon: Daemon, request: TryQuery) -> Report:
     log, limit = node.state.log, _limit(request.limit)
     generation, end = log.end
     looked_at = list(log.after((generation, max(log.trimmed, end - LOOKED_AT))))
-    newest = reversed(looked_at)
-    matching = [one async for one in unhurried(newest) if is_met(query, one.description, NO_TOPICS)]
+    matching = [one async for one in unhurried(reversed(looked_at)) if one.meets(query)]
     tables = node.broker.router.tables
     publishers = [
         name for name, kept in node.state.peers.items() if kept.elements and qel.covers(kept.advertisement, query)

@@ -43,11 +43,13 @@ class IndexedPoset(Poset[Source]):
         """The places that what is said of one subject matches."""
         return iter(self._matcher.match(description, topics))
 
-    def match_all(
-        self, descriptions: Sequence[Description], topics: Topics = NO_TOPICS
-    ) -> list[Collection[Place[Source]]]:
-        """The same for several, which the kernels take together."""
-        return [list(found) for found in self._matcher.match_many(descriptions, topics)]
+    def match_all(self, batch: Sequence[tuple[Description, Topics]]) -> list[Collection[Place[Source]]]:
+        """The same for several, each with its topics. The kernels take those together that have none."""
+        without = iter(self._matcher.match_many([description for description, topics in batch if topics is NO_TOPICS]))
+        return [
+            list(next(without) if topics is NO_TOPICS else self._matcher.match(description, topics))
+            for description, topics in batch
+        ]
 
     def memory_bytes(self) -> int:
         """What the matcher within holds. Places, links and postings are Python's objects and not counted."""

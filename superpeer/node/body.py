@@ -2,16 +2,20 @@
 
 A body is the subject and what is said of it, in MessagePack: URIs, literals with language and datatype, blank nodes.
 Matching needs the values only, so a super-peer makes no RDF terms of them.
+
+Topics that are among the values may come with what is broader, as the publisher knows it. So `T within <topic>` means
+the same at every super-peer on the way, and none of them has to know the hierarchies of all libraries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from qel.topics import NO_TOPICS, Topics
 from qel.values import Description, Kind, Value, datatype_of, describe
 from superpeer.node.errors import BadPublication
 
@@ -37,10 +41,11 @@ class Term(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
 
 class Body(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """What is said of one subject."""
+    """What is said of one subject, and what is broader than the topics among the values."""
 
     subject: Term
     statements: tuple[tuple[str, Term], ...]
+    broader: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def description(self) -> Description:
@@ -49,24 +54,39 @@ class Body(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
             description.values.setdefault(name, []).append(term.value)
         return description
 
+    @property
+    def topics(self) -> Topics:
+        return Topics.of(dict(self.broader)) if self.broader else NO_TOPICS
 
-def write_body(triples: Iterable[Any]) -> bytes:
-    """The body that consists of some triples of rdflib or pyoxigraph, which speak of one subject."""
+
+def write_body(triples: Iterable[Any], topics: Topics = NO_TOPICS) -> bytes:
+    """The body that consists of some triples of rdflib or pyoxigraph, which speak of one subject; with what is broader
+    than the topics that it has."""
     described = describe(triples)
     if len(described) != 1:
         raise BadPublication(f"a publication speaks of one subject, this of {len(described)}; publish each by itself")
     statements = [(name, _term(value)) for name, values in described[0].values.items() for value in values]
-    return _encoder.encode(Body(_term(described[0].subject), tuple(statements)))
+    return _write(_term(described[0].subject), statements, topics)
 
 
-def write_statements(subject: tuple[Kind, str], statements: Iterable[tuple[str, tuple[Kind, str, str, str]]]) -> bytes:
+def write_statements(
+    subject: tuple[Kind, str], statements: Iterable[tuple[str, tuple[Kind, str, str, str]]], topics: Topics = NO_TOPICS
+) -> bytes:
     """The same body from statements that are read already, none of them twice: properties, and for each value its
     kind, text, language and datatype."""
     values: dict[str, list[Term]] = {}
     for name, value in statements:
         values.setdefault(name, []).append(_term_of(*value))
-    pairs = tuple([(name, term) for name, terms in values.items() for term in terms])
-    return _encoder.encode(Body(Term(_KINDS[subject[0]], subject[1]), pairs))
+    pairs = [(name, term) for name, terms in values.items() for term in terms]
+    return _write(Term(_KINDS[subject[0]], subject[1]), pairs, topics)
+
+
+def _write(subject: Term, statements: list[tuple[str, Term]], topics: Topics) -> bytes:
+    broader: list[tuple[str, tuple[str, ...]]] = []
+    if topics is not NO_TOPICS:
+        uris = sorted({term.text for _, term in statements if term.kind == "u"})
+        broader = [(uri, tuple(sorted(above))) for uri in uris if (above := topics.ancestors(uri))]
+    return _encoder.encode(Body(subject, tuple(statements), tuple(broader)))
 
 
 def read_body(data: bytes) -> Body:
@@ -82,14 +102,24 @@ def read_body(data: bytes) -> Body:
     return body
 
 
-def description_of(data: bytes) -> Description:
-    """What a body says, as matching sees it. Remembered for a while: the same body is matched again at catching up."""
-    return _remembered(data) if len(data) <= REMEMBERED_BYTES else read_body(data).description
+class Said(NamedTuple):
+    """What a body says, as matching sees it."""
+
+    description: Description
+    topics: Topics
 
 
-@lru_cache(maxsize=512)
-def _remembered(data: bytes) -> Description:
-    return read_body(data).description
+def said_in(data: bytes) -> Said:
+    """What a body says. Remembered for a while: the same body is matched again at catching up."""
+    return _remembered(data) if len(data) <= REMEMBERED_BYTES else _read(data)
+
+
+def _read(data: bytes) -> Said:
+    body = read_body(data)
+    return Said(body.description, body.topics)
+
+
+_remembered = lru_cache(maxsize=512)(_read)
 
 
 def _term(value: Value) -> Term:

@@ -84,7 +84,7 @@ class Broker:
         for name, kept in self._state.peers.items():
             if kept.subscriptions and kept.handing_over is None:
                 self.catching_up.begin(name, broken if self._has_caught_up_here(kept) else [*broken, key])
-        self._say(self.catching_up.enter_view(view.id, view.incarnations))
+        self.catching_up.enter_view(view.id, view.incarnations)
         self.queries.enter_view(view, self.router.tables)
 
     def receive(self, sender: bytes, message: BrokerMessage) -> None:
@@ -146,7 +146,7 @@ class Broker:
 
     def ask(self, peer: str) -> None:
         """Something that a peer's questions waited for has happened."""
-        self._say(self.catching_up.ask(peer))
+        self.catching_up.ask(peer)
 
     def forget(self, peer: str) -> None:
         """A peer is gone, with its subscriptions; what it advertised lingers."""
@@ -188,6 +188,7 @@ class Broker:
         """At the end of a step: what may leave leaves, and who may go goes."""
         if self.router.is_settled:
             self._say(self.delivery.proceed(self.router.tables, self._may_leave))
+        self._say(self.catching_up.proceed())
         self._let_go()
         self.queries.proceed()
 

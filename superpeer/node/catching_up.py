@@ -10,28 +10,34 @@ by itself, so the subscriptions must be in place there by then: either the view 
 nothing in it before it has the subscriptions that the view began with; or all subscriptions of the peer are active.
 Answers count in the view of the question only. If the subscriptions changed meanwhile, the queue asks again.
 
+Looking through a log takes time. So questions, also those to the log here, wait in a line, and each step answers a
+part of what waits; an answer that does not reach the end of the log is a page, and the next is asked for.
+
 A queue without a mark has got nothing from that origin so far. It asks for what was published since its subscriptions
 were accepted. These times come from two clocks; they may be `CLOCK_SLACK_S` apart before something is missed.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 
 import msgspec
 
-from qel.matching import is_met
-from qel.topics import NO_TOPICS
 from superpeer.node.delivery import Delivery, Messages
 from superpeer.node.exchange import InView
-from superpeer.node.forms import Count, Form, read_query
+from superpeer.node.forms import Count, Form
 from superpeer.node.publications import NOWHERE, Place, Publication
 from superpeer.node.records import CaughtUpHere, Enqueued, Marked, Missed, Subscribed
+from superpeer.node.sieve import sieve_of
 from superpeer.node.workspace import Workspace
 
 CLOCK_SLACK_S = 60.0
 PAGE_BYTES = 1024 * 1024
-PAGE_LOOKED_AT = 20_000
+PAGE_LOOKED_AT = 1_000
+"""So many publications are looked at for one answer, at the most."""
+STEP_TESTS = 5_000
+"""So many subscriptions are tried on publications in one step, and hardly more."""
 
 
 class Wanted(Form, frozen=True, tag="wanted"):
@@ -95,6 +101,13 @@ class CatchingUp:
         """By peer and origin: the number of the question that counts; 0 where none was asked yet in this view."""
         self._changed: dict[str, int] = {}
         self._early: dict[tuple[bytes, str], InView[CatchUpAsked]] = {}
+        self._line: deque[tuple[bytes, CatchUpAsked]] = deque()
+        """Questions of this view that wait for their answer."""
+
+    @property
+    def has_work(self) -> bool:
+        """Whether questions wait to be answered here."""
+        return bool(self._line)
 
     def is_catching_up(self, peer: str) -> bool:
         return peer in self._open
@@ -114,30 +127,41 @@ class CatchingUp:
         self._open.pop(peer, None)
         self._changed.pop(peer, None)
 
-    def enter_view(self, view: bytes, members: Iterable[bytes]) -> Messages:
+    def enter_view(self, view: bytes, members: Iterable[bytes]) -> None:
         """Asks all open questions anew, and answers those that came before this view did."""
         self._view, self._members = view, frozenset(members)
-        messages: Messages = []
+        self._line.clear()
         for peer, origins in list(self._open.items()):
             for origin in list(origins):
                 origins[origin] = 0
                 if self._is_all_here(peer):
-                    messages += self._ask(peer, origin)
+                    self._ask(peer, origin)
         for (sender, peer), message in list(self._early.items()):
             # Those of views that were skipped are asked again by who has not given up, and then replaced.
             if message.view == view:
                 del self._early[sender, peer]
                 self.hear_question(sender, message)
-        return messages
 
-    def ask(self, peer: str) -> Messages:
+    def ask(self, peer: str) -> None:
         """Asks what was not asked yet, if the time has come."""
-        messages: Messages = []
         open_questions = self._open.get(peer)
-        if not open_questions or not self._is_all_here(peer) or not self._is_in_place(peer):
-            return messages
-        for origin in [origin for origin, request in open_questions.items() if not request]:
-            messages += self._ask(peer, origin)
+        if open_questions and self._is_all_here(peer) and self._is_in_place(peer):
+            for origin in [origin for origin, request in open_questions.items() if not request]:
+                self._ask(peer, origin)
+
+    def proceed(self) -> Messages:
+        """Answers some of the questions that wait."""
+        messages: Messages = []
+        tests = 0
+        while self._line and tests < STEP_TESTS:
+            sender, question = self._line.popleft()
+            answer, tried = self._answer(question)
+            tests += tried
+            answered = InView(self._view, answer)
+            if sender == self._workspace.key:
+                messages += self.hear_answer(sender, answered)
+            else:
+                self._workspace.send(sender, answered)
         return messages
 
     def hear_question(self, sender: bytes, message: InView[CatchUpAsked]) -> None:
@@ -145,7 +169,7 @@ class CatchingUp:
         if message.view != self._view:
             self._early[sender, message.content.peer] = message
             return
-        self._workspace.send(sender, InView(message.view, self._answer(message.content)))
+        self._line.append((sender, message.content))
 
     def hear_answer(self, origin: bytes, message: InView[CatchUpAnswered]) -> Messages:
         answer = message.content
@@ -153,20 +177,23 @@ class CatchingUp:
             return []
         if self._changed.get(answer.peer, -1) >= answer.request:
             self._open[answer.peer][origin] = 0
-            return self.ask(answer.peer)
+            self.ask(answer.peer)
+            return []
         self._take(origin, answer)
         if answer.is_end:
             return self._finish(answer.peer, origin)
-        return self._ask(answer.peer, origin, answer)
+        self._ask(answer.peer, origin, answer)
+        return []
 
-    def _ask(self, peer: str, origin: bytes, last: CatchUpAnswered | None = None) -> Messages:
-        if origin == self._workspace.key:
-            return self._ask_own_log(peer)
+    def _ask(self, peer: str, origin: bytes, last: CatchUpAnswered | None = None) -> None:
         if origin in self._members:
             self._request += 1
             self._open[peer][origin] = self._request
-            self._workspace.send(origin, InView(self._view, self._question(peer, origin, last)))
-        return []
+            question = self._question(peer, origin, last)
+            if origin == self._workspace.key:
+                self._line.append((origin, question))
+            else:
+                self._workspace.send(origin, InView(self._view, question))
 
     def _question(self, peer: str, origin: bytes, last: CatchUpAnswered | None = None) -> CatchUpAsked:
         """The first question of a thread, or the next after an answer that did not reach the end."""
@@ -182,41 +209,33 @@ class CatchingUp:
         begin = NOWHERE if mark is None or any(one.since is not None for one in wanted) else mark
         return CatchUpAsked(peer, self._request, wanted, mark, begin)
 
-    def _ask_own_log(self, peer: str) -> Messages:
-        """The log here is an origin like any other, and answers at once."""
-        own = self._workspace.key
-        answer = self._answer(self._question(peer, own))
-        while True:
-            self._take(own, answer)
-            if answer.is_end:
-                return self._finish(peer, own)
-            answer = self._answer(self._question(peer, own, answer))
-
-    def _answer(self, question: CatchUpAsked) -> CatchUpAnswered:
+    def _answer(self, question: CatchUpAsked) -> tuple[CatchUpAnswered, int]:
+        """An answer, and how many tests it took."""
         log = self._workspace.state.log
-        queries = [(one, read_query(one.text)) for one in question.wanted]
+        wanted, mark = question.wanted, question.mark
+        sieve = sieve_of([one.text for one in wanted])
+        most = min(PAGE_LOOKED_AT, max(1, STEP_TESTS // sieve.tests))
         found: list[Found] = []
-        through, size = question.begin, 0
-        for looked_at, publication in enumerate(log.after(question.begin)):
-            if size > PAGE_BYTES or looked_at >= PAGE_LOOKED_AT:
+        through, size, looked_at = question.begin, 0, 0
+        for publication in log.after(question.begin):
+            if size > PAGE_BYTES or looked_at >= most:
                 break
+            looked_at += 1
             through = publication.place
-            is_history = question.mark is not None and publication.place <= question.mark
-            names = tuple(
-                one.name
-                for one, query in queries
-                if _is_wanted(one, publication, question.mark, is_history=is_history)
-                and is_met(query, publication.description, NO_TOPICS)
-            )
+            is_history = mark is not None and publication.place <= mark
+            matching = (wanted[position] for position in sieve.matching(publication))
+            names = tuple(one.name for one in matching if _is_wanted(one, publication, mark, is_history=is_history))
             if names:
                 found.append(Found(publication, names, is_history))
                 size += publication.size_bytes
         else:
             through = log.end
-        is_first = question.begin in (NOWHERE, question.mark)
-        expired = log.missing_above(question.mark) if question.mark is not None and is_first else 0
-        peer, request, mark = question.peer, question.request, question.mark
-        return CatchUpAnswered(peer, request, mark, tuple(found), through, through == log.end, expired)
+        is_first = question.begin in (NOWHERE, mark)
+        expired = log.missing_above(mark) if mark is not None and is_first else 0
+        answer = CatchUpAnswered(
+            question.peer, question.request, mark, tuple(found), through, through == log.end, expired
+        )
+        return answer, (1 + looked_at) * sieve.tests
 
     def _take(self, origin: bytes, answer: CatchUpAnswered) -> None:
         """Puts into the queue what was found, and moves the mark."""

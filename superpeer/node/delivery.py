@@ -154,7 +154,7 @@ class Delivery:
             ready.append((self._to_send.popleft(), None))
         outgoing = _Outgoing(self._workspace)
         for some in (ready[start : start + AT_ONCE] for start in range(0, len(ready), AT_ONCE)):
-            found = tables.recipients_of_all([(one.description, came_from) for one, came_from in some])
+            found = tables.recipients_of_all([(one.said, came_from) for one, came_from in some])
             for (publication, came_from), (local, links) in zip(some, found, strict=True):
                 self._pass_on(publication, came_from, local, links, outgoing)
         return outgoing.say()

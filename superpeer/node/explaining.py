@@ -13,8 +13,6 @@ from itertools import pairwise
 import qel
 from hypercup import Link
 from qel import canonical_id, subsumes
-from qel.matching import is_met
-from qel.topics import NO_TOPICS
 from superpeer.node.advertisements import Element
 from superpeer.node.errors import BadRequest
 from superpeer.node.forms import read_query, write_elements
@@ -159,9 +157,7 @@ def _why(
     kept = node.state.peers.get(peer)
     if kept is None:
         return False, f"the peer is not registered with {name_of(at)}"
-    matching = [
-        one for one in kept.subscriptions.values() if is_met(read_query(one.text), publication.description, NO_TOPICS)
-    ]
+    matching = [one for one in kept.subscriptions.values() if publication.meets(read_query(one.text))]
     if not matching:
         return False, "none of its subscriptions matches"
     if all(one.is_paused for one in matching):

@@ -24,8 +24,6 @@ import msgspec
 import auth
 from auth import AuthError, Departure, MigrationOrder, OrderExpired, PublicKey, Registration, Registry
 from hypercup import View
-from qel.matching import is_met
-from qel.topics import NO_TOPICS
 from superpeer.node.broker import Broker
 from superpeer.node.forms import Count, Form, SuperPeerKey, read_query
 from superpeer.node.publications import Place, Publication
@@ -262,11 +260,8 @@ class Handovers:
     def _all_that_match(self, peer: str, one: Waiting) -> tuple[str, ...]:
         """The subscriptions that matched there, and those that would have: the application sees it but once."""
         asked_for = self._state.peer(peer).subscriptions.values()
-        description = one.publication.description
         here = {
-            asked.name
-            for asked in asked_for
-            if not asked.is_paused and is_met(read_query(asked.text), description, NO_TOPICS)
+            asked.name for asked in asked_for if not asked.is_paused and one.publication.meets(read_query(asked.text))
         }
         return tuple(sorted(here.union(one.subscriptions)))
 

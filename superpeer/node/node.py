@@ -88,6 +88,8 @@ class Node:
     @property
     def next_wakeup(self) -> float | None:
         """When `tick` should be called, unless something else happens before."""
+        if self.broker.catching_up.has_work:
+            return self._workspace.now
         times = (self.broker.queries.next_wakeup, self.retention.next_wakeup)
         return min((time for time in times if time is not None), default=None)
 
@@ -141,6 +143,9 @@ class Node:
     def connect(self, peer: PublicId, private_id: PrivateId, address: str, now: float) -> tuple[Welcome, Effects]:
         """A registered peer is there, and gets what waits for it."""
         self._workspace.now = now
+        self.registry.authenticate(peer, private_id)
+        if not self._is_here(str(peer)):
+            raise NotHere("this peer is moving to another access point; connect there, or come back with a new order")
         self._workspace.keep(Registered(self.registry.connect(peer, private_id, address, now)))
         return self.peers.connect(str(peer)), self._finish()
 

@@ -17,7 +17,7 @@ import qel
 from auth import BatchVerifier, Origin, PublicId, PublicKey, Registration, Registry, UnknownPeer
 from auth.welcoming import Outcome
 from qel.advertisements import unadmitted
-from superpeer.node.body import description_of
+from superpeer.node.body import said_in
 from superpeer.node.broker import Broker
 from superpeer.node.errors import BadRequest, LimitReached, Nonconforming, OutOfTurn, Refused
 from superpeer.node.forms import read_elements, read_query
@@ -307,7 +307,7 @@ class Peers:
         self._check_body(posting.body)
 
     def _check_conforming(self, advertisement: qel.Advertisement, posting: Posting) -> None:
-        missing = {name for name, _ in unadmitted(advertisement, description_of(posting.body))}
+        missing = {name for name, _ in unadmitted(advertisement, said_in(posting.body).description)}
         if missing:
             raise Nonconforming(tuple(sorted(missing)))
 
@@ -413,7 +413,7 @@ class Peers:
 
     def _check_body(self, body: bytes) -> None:
         self._check_size("what a publication says", len(body), self._limits.body_bytes)
-        description_of(body)
+        said_in(body)
 
     def _check_size(self, what: str, size: int, most: int) -> None:
         if size > most:

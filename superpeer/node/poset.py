@@ -131,11 +131,9 @@ class Poset(Generic[Source]):
                 seen |= fresh
                 pending.extend(fresh)
 
-    def match_all(
-        self, descriptions: Sequence[Description], topics: Topics = NO_TOPICS
-    ) -> list[Collection[Place[Source]]]:
-        """The same for several."""
-        return [list(self.match(description, topics)) for description in descriptions]
+    def match_all(self, batch: Sequence[tuple[Description, Topics]]) -> list[Collection[Place[Source]]]:
+        """The same for several, each with its topics."""
+        return [list(self.match(description, topics)) for description, topics in batch]
 
     def _take_over(self, former: Poset[Source]) -> None:
         """Goes on with the places and links of another poset, which is not used any more."""

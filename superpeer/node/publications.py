@@ -17,8 +17,11 @@ import msgspec
 from auth import Item, Origin, Proof, PublicId, PublicKey
 from auth.identifiers import SALT_BYTES
 from auth.statements import number as written_number
+from qel import Query
+from qel.matching import is_met
+from qel.topics import Topics
 from qel.values import Description
-from superpeer.node.body import description_of
+from superpeer.node.body import Said, said_in
 from superpeer.node.forms import Count, Form, SuperPeerKey
 
 Place = tuple[Count, Count]
@@ -74,7 +77,18 @@ class Publication(Form, frozen=True, tag="publication"):
 
     @property
     def description(self) -> Description:
-        return description_of(self.draft.body)
+        return self.said.description
+
+    @property
+    def topics(self) -> Topics:
+        return self.said.topics
+
+    @property
+    def said(self) -> Said:
+        return said_in(self.draft.body)
+
+    def meets(self, query: Query) -> bool:
+        return is_met(query, *self.said)
 
     @property
     def source(self) -> Origin:

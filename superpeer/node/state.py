@@ -59,28 +59,31 @@ class Log:
         self.trimmed = 0
         self.size_bytes = 0
         self.unacknowledged: dict[int, Publication] = {}
-        self._entries: deque[Publication] = deque()
+        self._entries: list[Publication] = []
+        self._gone = 0
+        """So many at the front were trimmed, and are cut off when they are as many as the rest: a deque, which would
+        not need this, is slow to read in its middle."""
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._entries) - self._gone
 
     def __iter__(self) -> Iterator[Publication]:
-        return iter(self._entries)
+        return self._from(self._gone)
 
     @property
     def end(self) -> Place:
         """The place of the last publication."""
-        return self.generation, self.trimmed + len(self._entries)
+        return self.generation, self.trimmed + len(self)
 
     @property
     def oldest(self) -> Publication | None:
-        return self._entries[0] if self._entries else None
+        return self._entries[self._gone] if self else None
 
     def after(self, place: Place) -> Iterator[Publication]:
         """What the log has above a place, in order."""
         generation, number = place
         skipped = max(0, number - self.trimmed) if generation == self.generation else 0
-        return (self._entries[i] for i in range(skipped, len(self._entries)))
+        return self._from(self._gone + skipped)
 
     def missing_above(self, place: Place) -> int:
         """How many publications above a place are no longer there."""
@@ -96,9 +99,15 @@ class Log:
     def trim(self, through: int) -> None:
         while self.trimmed < through:
             self.trimmed += 1
-            gone = self._entries.popleft()
             assert self.trimmed not in self.unacknowledged, "what the network has not yet stays in the log"
-            self.size_bytes -= gone.size_bytes
+            self.size_bytes -= self._entries[self._gone].size_bytes
+            self._gone += 1
+        if self._gone > len(self):
+            del self._entries[: self._gone]
+            self._gone = 0
+
+    def _from(self, index: int) -> Iterator[Publication]:
+        return (self._entries[i] for i in range(index, len(self._entries)))
 
 
 @dataclass(frozen=True, slots=True)

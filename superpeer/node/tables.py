@@ -172,14 +172,14 @@ class Tables(Generic[InLink, OutLink]):
     ) -> tuple[set[LocalSubscription], set[InLink]]:
         """Whom a notification goes to that came back on an out-link (or from a local peer): the subscriptions of local
         peers that it matches, and the in-links with one that does, each once."""
-        (found,) = self.recipients_of_all([(description, arrived)], topics)
+        (found,) = self.recipients_of_all([((description, topics), arrived)])
         return found
 
     def recipients_of_all(
-        self, batch: Sequence[tuple[Description, OutLink | None]], topics: Topics = NO_TOPICS
+        self, batch: Sequence[tuple[tuple[Description, Topics], OutLink | None]]
     ) -> list[tuple[set[LocalSubscription], set[InLink]]]:
         """The same for several notifications, which is cheaper than one by one."""
-        found = self.poset.match_all([description for description, _ in batch], topics)
+        found = self.poset.match_all([said for said, _ in batch])
         return [self._sources(places, arrived) for places, (_, arrived) in zip(found, batch, strict=True)]
 
     def _sources(

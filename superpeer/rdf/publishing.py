@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from qel import PREFIXES, Advertisement, Range, Uri, namespace
 from qel.advertisements import AdvertisedValue
 from qel.names import RDF, RDF_TYPE
+from qel.topics import NO_TOPICS, UPWARDS, Topics
 from qel.values import Kind, Value, datatype_of, value_of
 
 NAMES = (
@@ -104,6 +105,7 @@ class Publications:
         self._predicates: dict[str, Any] = {}
         self._said: dict[TermKey, dict[Statement[TermKey], None]] = {}
         self._referred: set[TermKey] = set()
+        self._broader: dict[str, list[str]] = {}
         self._latest: tuple[Any, TermKey] | None = None
         for triple in triples:
             parts = triple if isinstance(triple, tuple) else (triple.subject, triple.predicate, triple.object)
@@ -129,6 +131,11 @@ class Publications:
             if not _is_blank(subject):
                 yield subject, lift(said, self._said_of, _is_literal)
 
+    @property
+    def topics(self) -> Topics:
+        """The hierarchy of topics that the triples themselves tell of."""
+        return Topics.of(self._broader) if self._broader else NO_TOPICS
+
     def _add(self, subject: Any, predicate: Any, node: Any) -> None:
         name, value = value_of(predicate).text, self._key(node)
         if self._latest is None or self._latest[0] is not subject:
@@ -137,6 +144,8 @@ class Publications:
         self._said.setdefault(self._latest[1], {})[name, value] = None
         if _is_blank(value):
             self._referred.add(value)
+        if name in UPWARDS and value.kind is Kind.URI:
+            self._broader.setdefault(self._latest[1].text, []).append(value.text)
 
     def _key(self, term: Any) -> TermKey:
         value = value_of(term)

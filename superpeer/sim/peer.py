@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import qel
 from auth import AuthError, Identity, PeerExchange
+from qel.matching import is_met
+from qel.topics import NO_TOPICS, Topics
 from superpeer.client.memory import Memory
 from superpeer.node.advertisements import elements_of
-from superpeer.node.body import read_body, write_body
+from superpeer.node.body import read_body, said_in, write_body
 from superpeer.node.errors import Refused
 from superpeer.node.forms import read_query, write_elements
 from superpeer.node.publications import Kind, Place, Posting, Publication, publication_id
@@ -99,9 +101,9 @@ class Notification:
     @property
     def bindings(self) -> dict[str, dict[str, tuple[Any, ...]]]:
         """For each subscription that matched, the terms that each of its variables stands for."""
-        triples = self.triples
+        triples, topics = self.triples, self.publication.topics
         return {
-            name: next(iter(qel.bindings(query, triples).values()), {})
+            name: next(iter(qel.bindings(query, triples, topics).values()), {})
             for name, query in self.queries.items()
             if name in self.subscriptions
         }
@@ -242,9 +244,10 @@ class Peer:
         node = self.access_point.node
         return node is not None and node.broker.is_active(self.id, subscription)
 
-    def publish(self, triples: Iterable[Any], kind: str = "new") -> str:
-        """Publishes what is said of one subject, which is new, updated or deleted; the id of the publication."""
-        return self.publish_body(write_body(triples).hex(), Kind(kind).value)
+    def publish(self, triples: Iterable[Any], kind: str = "new", topics: Topics = NO_TOPICS) -> str:
+        """Publishes what is said of one subject, which is new, updated or deleted, with what is broader than its
+        topics; the id of the publication."""
+        return self.publish_body(write_body(triples, topics).hex(), Kind(kind).value)
 
     @traced
     def publish_body(self, body_in_hex: str, kind: str) -> str:
@@ -385,7 +388,7 @@ class Peer:
                 self.memory.subscriptions.pop(name, None)
             case AnswerWanted(question, text):
                 query = read_query(text)
-                held = [body for body in self.holdings.values() if qel.matches(query, triples_of(read_body(body)))]
+                held = [body for body in self.holdings.values() if is_met(query, *said_in(body))]
                 self._ask(Answer(question, tuple(held)))
             case QueryFinished(request):
                 self._results[request] = event

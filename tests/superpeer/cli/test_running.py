@@ -296,6 +296,21 @@ def test_an_interrupted_listener_loses_nothing(network: Network, tmp_path: Path)
     assert len(got) <= len(subjects) + 1
 
 
+def test_topics_go_with_what_is_broader(network: Network, tmp_path: Path) -> None:
+    topics = (DATA / "topics.ttl").read_text()
+    assert "topic:publish-subscribe skos:broader topic:distributed-systems" in topics
+    query = "X : t(X, dc:subject, T) & T within <http://example.org/topics/distributed-systems>"
+    reader = ("--directory", str(tmp_path / "reader"), "--super-peer", network.contacts[1])
+    done("subscribe", query, "--name", "topics", *reader)
+    done("publish", CRETE, "--kind", "updated", "--context", "library", "--acknowledged")
+    done("publish", CRETE, "--topics", str(DATA / "topics.ttl"), "--context", "library", "--acknowledged")
+    got = lines(done("listen", "--format", "json", "--until-quiet", "2s", *reader))
+    assert [(one["kind"], one["subject"]) for one in got] == [("new", "http://crete.example.org/publications/ecdl02")]
+    assert got[0]["bindings"]["topics"]["T"] == ["<http://example.org/topics/publish-subscribe>"]
+    with pytest.raises(SuperpeerError, match="there is no such file"):
+        done("publish", CRETE, "--topics", str(tmp_path / "none.ttl"), "--context", "library")
+
+
 @pytest.mark.usefixtures("network")
 def test_what_is_not_advertised_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "odd.nt"

@@ -565,7 +565,7 @@ def test_a_peer_goes_elsewhere_by_itself_only_if_it_may(tmp_path: Path) -> None:
                 await bert.publish(paper(0))
                 assert [number_of(one) for one in await take(anna, 1)] == [0]
                 assert carla.access_point == backbone[0].address
-                assert isinstance(carla.problem, Unreachable)
+                await wait_for(lambda: isinstance(carla.problem, Unreachable))
 
     live(main())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from superpeer.node.body import REMEMBERED_BYTES, description_of, read_body
+from superpeer.node.body import REMEMBERED_BYTES, read_body, said_in
 from superpeer.node.errors import BadPublication
 
 TITLE = "http://purl.org/dc/elements/1.1/title"
@@ -19,7 +19,7 @@ def written(subject_kind: str, object_kind: str = "l", text: str = "P2P") -> byt
 def test_a_subject_is_a_uri_or_a_blank_node(kind: str) -> None:
     assert read_body(written("u")).subject.kind == "u"
     assert read_body(written("b")).subject.kind == "b"
-    for read in (read_body, description_of):
+    for read in (read_body, said_in):
         with pytest.raises(BadPublication, match="a subject is no literal"):
             read(written(kind))
 
@@ -32,6 +32,6 @@ def test_a_value_is_a_term(kind: str) -> None:
 
 def test_large_bodies_are_not_remembered() -> None:
     small, large = written("u"), written("u", text="x" * REMEMBERED_BYTES)
-    assert description_of(small) is description_of(small)
-    assert description_of(large) is not description_of(large)
-    assert description_of(large).values.keys() == {TITLE}
+    assert said_in(small) is said_in(small)
+    assert said_in(large) is not said_in(large)
+    assert said_in(large).description.values.keys() == {TITLE}

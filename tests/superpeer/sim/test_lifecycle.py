@@ -111,6 +111,32 @@ def test_since_brings_what_was_published_before_once_and_in_order() -> None:
     assert [note.id for note in elsewhere.inbox] == [early, *published, later]
 
 
+def test_looking_through_a_long_log_is_cut_into_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks for what was before, even at the very access point that has it, does not keep others waiting."""
+    monkeypatch.setattr("superpeer.node.catching_up.PAGE_LOOKED_AT", 20)
+    monkeypatch.setattr("superpeer.node.catching_up.STEP_TESTS", 50)
+    net = Network(super_peers=1, seed=3)
+    library, reader = net.add_peer(at=0), net.add_peer(at=0)
+    library.advertise(schemas=["dc:"])
+    published = [library.publish(paper(i, "a")) for i in range(300)]
+    net.run()
+    catching_up = net.super_peers[0].running_node.broker.catching_up
+    proceed, has_waited = catching_up.proceed, []
+
+    def watched() -> Any:
+        messages = proceed()
+        queued = len(net.super_peers[0].running_node.state.peer(reader.id).queue.entries)
+        assert queued <= 60, "a step ends with the page that takes it beyond its tests"
+        has_waited.append(catching_up.has_work)
+        return messages
+
+    monkeypatch.setattr(catching_up, "proceed", watched)
+    reader.subscribe(CREATORS, since=0.0)
+    net.run()
+    assert sum(has_waited) >= 300 / 60 - 1
+    assert [note.id for note in reader.inbox] == published
+
+
 def test_since_waits_for_an_origin_that_is_away() -> None:
     net, library, reader = a_library_and_a_reader()
     published = library.publish(paper(1, "a"))

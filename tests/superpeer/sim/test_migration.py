@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from superpeer.node.errors import NotHere
 from superpeer.sim import Network, Peer
 from superpeer.sim.errors import SimulationError
 from tests.superpeer.sim.test_network import paper
@@ -45,6 +46,22 @@ def test_a_peer_keeps_its_public_id_and_gets_another_private_id() -> None:
     net.run()
     assert reader.id == public_id
     assert reader.memory.attached.private_id != private_id
+
+
+def test_a_peer_that_is_being_handed_over_cannot_connect_where_it_was() -> None:
+    net, _, reader = network()
+    old, before = net.super_peers[1], reader.memory.attached
+    reader.migrate(to=4)
+    for _ in range(1_000):
+        kept = old.running_node.state.peers.get(reader.id)
+        if kept is None or kept.handing_over is not None:
+            break
+        net.run(0.01)
+    assert kept is not None
+    with pytest.raises(NotHere, match="moving to another access point"):
+        old.running_node.connect(before.public_id, before.private_id, "elsewhere", net.clock(old))
+    net.run()
+    assert reader.is_active("subscription 1")
 
 
 def test_the_old_access_point_may_be_down_and_come_back_later() -> None:

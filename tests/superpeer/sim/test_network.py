@@ -233,6 +233,20 @@ def test_nothing_is_lost_with_the_matcher_either(monkeypatch: pytest.MonkeyPatch
     assert indexed > SEEDS
 
 
+@pytest.mark.parametrize("super_peers", [1, 2, 5])
+def test_nothing_is_lost_when_catching_up_takes_many_pages(super_peers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs are short here, so pages are, too: a look at a publication or two, with everything going on in between."""
+    monkeypatch.setattr("superpeer.node.catching_up.PAGE_LOOKED_AT", 2)
+    monkeypatch.setattr("superpeer.node.catching_up.STEP_TESTS", 3)
+    monkeypatch.setattr("superpeer.node.sieve.FEW", 2)
+    for seed in range(SEEDS):
+        life = Life(super_peers, seed, "cube")
+        for _ in range(120):
+            life.step()
+        life.end()
+        assert not life.faults(), f"seed {seed}: {life.faults()}"
+
+
 def test_the_chapters_story() -> None:
     net = Network(super_peers=8, seed=1)
     hannover, crete, bob = net.add_peer(at=0), net.add_peer(at=3), net.add_peer(at=6)
