@@ -173,8 +173,8 @@ async def _hops_of(directory: Path, publication: str, subscriber: Peer) -> int:
 
 
 async def _ends_of_chain(directory: Path, contacts: list[str]) -> tuple[str, str]:
-    """Where to publish and where to subscribe, so that the way goes over all three. Of three labels one is short: what is
-    asked for there goes to the first of the other two, and from there to the second."""
+    """Where to publish and where to subscribe, so that the way goes over all three. Of three labels one is short; what
+    is asked for there goes to the first of the other two, and from there to the second."""
     labels: dict[str, str] = {}
     while len(labels) < len(contacts):
         async with await AdminClient.local(directory / "sp0" / "admin.socket") as admin:

@@ -213,6 +213,11 @@ class CatchingUp:
         """An answer, and how many tests it took."""
         log = self._workspace.state.log
         wanted, mark = question.wanted, question.mark
+        is_first = question.begin in (NOWHERE, mark)
+        expired = log.missing_above(mark) if mark is not None and is_first else 0
+        if next(log.after(question.begin), None) is None:
+            # There is nothing to try thousands of queries on: these need not even be read.
+            return CatchUpAnswered(question.peer, question.request, mark, (), log.end, True, expired), 1
         sieve = sieve_of([one.text for one in wanted])
         most = min(PAGE_LOOKED_AT, max(1, STEP_TESTS // sieve.tests))
         found: list[Found] = []
@@ -230,8 +235,6 @@ class CatchingUp:
                 size += publication.size_bytes
         else:
             through = log.end
-        is_first = question.begin in (NOWHERE, mark)
-        expired = log.missing_above(mark) if mark is not None and is_first else 0
         answer = CatchUpAnswered(
             question.peer, question.request, mark, tuple(found), through, through == log.end, expired
         )
