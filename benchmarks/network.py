@@ -1,9 +1,11 @@
 """The network: publications a second and latency, from publishing to durable to matched to delivered, beside JetStream.
 
-Super-peers are processes with their disks; publisher and subscriber are clients of the library in this process. Many
-other subscriptions are there, so that every publication is filtered by content. Beside it, in the same rounds, NATS
-JetStream with file storage that syncs always, which filters by subject only; its publisher and subscriber are nats-py
-in this process. "In flight" is how many publications wait for their durable acknowledgement at once.
+Three super-peers are processes with their disks; publisher and subscriber are clients of the library in this process.
+Many other subscriptions are at the publisher's access point, so that every publication is filtered by content. The
+subscriber is at the same access point ("one super-peer"), or two hops away ("a chain of three": the way goes through
+the third). Beside it, in the same rounds, NATS JetStream with file storage that syncs always, which filters by subject
+only; its publisher and subscriber are nats-py in this process. "In flight" is how many publications wait for their
+durable acknowledgement at once.
 
     python -m benchmarks.network [--subscriptions 100000] [--rounds 5] [--publications 2000]
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import re
 import shutil
 import signal
@@ -19,24 +22,32 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import islice
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from auth import Identity, save_identity
 from benchmarks.workload import Bibliography, subscriptions_of_others
+from superpeer.client.engine import KEY_FILE_NAME
+from superpeer.client.journal import Journal
 from superpeer.client.outcomes import Receipt
 from superpeer.client.peer import Peer
+from superpeer.client.subscribing import PeerSubscription
+from superpeer.daemon.admin import AdminClient
+from superpeer.daemon.admin_messages import ExplainNotification, ShowBackbone
 from superpeer.daemon.network import ROOT_KEY_FILE, admit, init, install, prepare
 from superpeer.net import run
+from superpeer.node.records import Subscription
 
 SEED = 20_040_510
-READERS = 10
+READERS = 20
 IN_FLIGHT = (1, 256)
 BATCHES = 4
 """In so many batches are the publications in flight."""
@@ -47,6 +58,8 @@ NO_LIMITS = (
     "--limits-requests-per-second=10000000",
     "--limits-requests-at-once=10000000",
     "--limits-subscriptions-per-peer=1000000",
+    # Thousands of subscriptions at once, on a machine that does other things, too, must not look like a failure.
+    "--timing-suspect-after-s=120",
 )
 
 
@@ -129,55 +142,92 @@ async def super_peers(directory: Path, count: int) -> AsyncIterator[list[str]]:
 
 
 @asynccontextmanager
-async def superpeer_system(count: int, subscriptions: int) -> AsyncIterator[System]:
+async def superpeer_systems(subscriptions: int) -> AsyncIterator[tuple[System, System]]:
+    """One super-peer, and a chain of three."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        async with super_peers(directory, count) as contacts:
+        async with super_peers(directory, 3) as contacts, AsyncExitStack() as stack:
+            near, far = await _ends_of_chain(directory, contacts)
             fast: dict[str, Any] = {"publications_per_second": 1e9, "patience_s": 600.0}
-            publisher = Peer.open(directory / "publisher", contacts[0], **fast)
-            subscriber = Peer.open(directory / "subscriber", contacts[-1], **fast)
-            others = [Peer.open(directory / f"reader{i}", contacts[i % count], **fast) for i in range(READERS)]
-            for peer in (publisher, subscriber, *others):
-                await peer.__aenter__()
-            try:
-                await publisher.advertise(schemas=["dc:", "rdf:"])
-                await _subscribe(others, subscriptions)
-                await (await subscriber.subscribe("X : t(X, dc:title, T)", "all")).active()
-                yield _Run(publisher, subscriber)
-            finally:
-                for peer in (publisher, subscriber, *others):
-                    await peer.close()
+            publisher = await stack.enter_async_context(Peer.open(directory / "publisher", near, **fast))
+            await publisher.advertise(schemas=["dc:", "rdf:"])
+            texts = subscriptions_of_others(SEED, subscriptions)
+            for number in track(range(READERS), "subscribing", transient=True):
+                reader = directory / f"reader{number}"
+                _prepare(reader, islice(texts, -(-subscriptions // READERS)))
+                await stack.enter_async_context(Peer.open(reader, near, **fast))
+            ends = [
+                await stack.enter_async_context(Peer.open(directory / which, contact, **fast))
+                for which, contact in (("near", near), ("far", far))
+            ]
+            one, three = await _Run.make(publisher, ends[0]), await _Run.make(publisher, ends[1])
+            for run_over, hops in ((one, 1), (three, 3)):
+                found = await _hops_of(directory, await run_over.note(), ends[hops > 1])
+                assert found == hops, f"the way has {found} super-peers, not {hops}"
+            yield one, three
 
 
-async def _subscribe(readers: list[Peer], count: int) -> None:
-    """What others ask for, of which a publication of the benchmark matches one or two."""
-    room = asyncio.Semaphore(256)
+async def _hops_of(directory: Path, publication: str, subscriber: Peer) -> int:
+    async with await AdminClient.local(directory / "sp0" / "admin.socket") as admin:
+        return len((await admin.ask(ExplainNotification(publication, subscriber.id)))["hops"])
 
-    async def ask(reader: Peer, text: str, name: str) -> None:
-        async with room:
-            await reader.subscribe(text, name)
 
-    texts = subscriptions_of_others(SEED, count)
-    pending = set()
-    for number, text in enumerate(track(texts, "subscribing", total=count, transient=True)):
-        await room.acquire()
-        room.release()
-        task = asyncio.create_task(ask(readers[number % len(readers)], text, str(number)))
-        pending.add(task)
-        task.add_done_callback(pending.discard)
-        await asyncio.sleep(0)
-    await asyncio.gather(*pending)
+async def _ends_of_chain(directory: Path, contacts: list[str]) -> tuple[str, str]:
+    """Where to publish and where to subscribe, so that the way goes over all three. Of three labels one is short; what
+    is asked for there goes to the first of the other two, and from there to the second."""
+    labels: dict[str, str] = {}
+    while len(labels) < len(contacts):
+        async with await AdminClient.local(directory / "sp0" / "admin.socket") as admin:
+            members = (await admin.ask(ShowBackbone()))["members"]
+        labels = {member["label"]: member["key"] for member in members if member["label"]}
+        await asyncio.sleep(0.1)
+    (short,) = (label for label in labels if len(label) == 1)
+    second = {"0": "1", "1": "0"}[short] + "1"
+    found = {key: contact for contact in contacts for key in labels.values() if contact.endswith(f"#{key}")}
+    return found[labels[second]], found[labels[short]]
+
+
+def _prepare(directory: Path, texts: Iterable[str]) -> None:
+    """A peer that asks for all this when it first connects."""
+    directory.mkdir()
+    identity = Identity.generate(os.urandom)
+    save_identity(directory / KEY_FILE_NAME, identity, None)
+    journal = Journal(directory, identity)
+    with journal.transaction():
+        for number, text in enumerate(texts):
+            journal.subscribe(Subscription(str(number), text, time.time()))
+    journal.close()
 
 
 class _Run:
     """One round after the other over the same clients."""
 
-    def __init__(self, publisher: Peer, subscriber: Peer) -> None:
+    def __init__(self, publisher: Peer, subscriber: Peer, subscription: PeerSubscription) -> None:
         self._publisher = publisher
+        self._subscriber = subscriber
+        self._subscription = subscription
         self._notes = subscriber.notifications().__aiter__()
         self._made = Bibliography(SEED + 1)
 
+    @classmethod
+    async def make(cls, publisher: Peer, subscriber: Peer) -> Self:
+        subscription = await subscriber.subscribe("X : t(X, dc:title, T)", "all")
+        await subscription.active()
+        await subscriber.pause("all")
+        return cls(publisher, subscriber, subscription)
+
+    async def note(self) -> str:
+        """Publishes something; its id, when it has come."""
+        await self._subscriber.resume("all")
+        await self._subscription.active()
+        receipt = await self._publisher.publish_many(self._made.publications(1))
+        await anext(self._notes)
+        await self._subscriber.pause("all")
+        return receipt.ids[0]
+
     async def __call__(self, count: int, in_flight: int) -> tuple[float, list[float]]:
+        await self._subscriber.resume("all")
+        await self._subscription.active()
         publications = list(self._made.publications(count))
         sent: list[float] = []
         latencies: list[float] = []
@@ -198,7 +248,9 @@ class _Run:
             await anext(self._notes)  # They come in order.
             latencies.append(time.perf_counter() - sent[len(latencies)])
         await publishing
-        return time.perf_counter() - began, latencies
+        seconds = time.perf_counter() - began
+        await self._subscriber.pause("all")
+        return seconds, latencies
 
 
 @asynccontextmanager
@@ -252,11 +304,10 @@ async def jetstream_system() -> AsyncIterator[System]:
 async def measure(subscriptions: int, publications: int, rounds: int) -> None:
     found: dict[tuple[str, int], Measured] = {}
     async with (
-        superpeer_system(1, subscriptions) as one,
-        superpeer_system(3, subscriptions) as three,
+        superpeer_systems(subscriptions) as (one, three),
         jetstream_system() as jetstream,
     ):
-        systems = {"one super-peer": one, "three super-peers": three, "NATS JetStream": jetstream}
+        systems = {"one super-peer": one, "a chain of three": three, "NATS JetStream": jetstream}
         for _ in range(rounds):
             for in_flight in IN_FLIGHT:
                 for name, system in systems.items():

@@ -27,7 +27,7 @@ import msgspec
 
 from superpeer.node.delivery import Delivery, Messages
 from superpeer.node.exchange import InView
-from superpeer.node.forms import Count, Form, read_query
+from superpeer.node.forms import Count, Form
 from superpeer.node.pages import Pages, Search
 from superpeer.node.publications import NOWHERE, Place, Publication
 from superpeer.node.records import CaughtUpHere, Enqueued, Marked, Missed, Subscribed
@@ -216,7 +216,7 @@ class CatchingUp:
         log, wanted, mark = self._workspace.state.log, question.wanted, question.mark
         generation, number = question.begin
         number = max(log.trimmed, number if generation == log.generation else 0)
-        search = Search(read_query(one.text) for one in wanted)
+        search = Search([one.text for one in wanted])
         found: list[Found] = []
         size = 0
         while number < log.end[1] and size <= PAGE_BYTES and search.tests < STEP_TESTS:

@@ -9,11 +9,13 @@ only that is tried. Pages are made when somebody asks, and the last that were us
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 
 from qel import Query
 from superpeer.node.features import Features, features_in, features_of
+from superpeer.node.forms import read_query
 from superpeer.node.publications import Publication
 from superpeer.node.state import Log
 
@@ -96,12 +98,16 @@ class Pages:
 
 
 class Search:
-    """Some queries, tried on one page after the other."""
+    """Some queries, tried on one page after the other. They are read when there is something to try them on."""
 
-    def __init__(self, queries: Iterable[Query]) -> None:
-        self._queries = [(query, features_of(query)) for query in queries]
-        self.tests = 0
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        self.tests = 1
         """What has been done so far: tests of a query on a publication, and what costs about as much."""
+
+    @cached_property
+    def _queries(self) -> list[tuple[Query, Features]]:
+        return [(query, features_of(query)) for query in map(read_query, self._texts)]
 
     def matching(self, page: Page, above: int) -> dict[int, list[int]]:
         """The numbers of publications above one, in order, and which of the queries match each, by their positions."""

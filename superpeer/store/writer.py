@@ -140,24 +140,27 @@ class Writer:
                         self._condition.wait()
                     if not self._handed:
                         return
-                    taken = list(self._handed)
-                    self._handed.clear()
-                while taken:
-                    taken = self._work(taken)
+                    taken = [self._handed.popleft()] if self._handed[0].call is not None else self._take_changes()
+                self._work(taken)
         finally:
             self._store.close()
 
     def _commit_what_waits(self) -> None:
         """In the middle of a call: everything before the next one."""
         with self._condition:
-            taken = list(takewhile(lambda one: one.call is None, self._handed))
-            for _ in taken:
-                self._handed.popleft()
+            taken = self._take_changes()
         if taken:
             self._work(taken)
 
-    def _work(self, taken: list[_Submission]) -> list[_Submission]:
-        """One commit of everything before a call, or one call; what is left."""
+    def _take_changes(self) -> list[_Submission]:
+        """What was handed to the thread before the next call; whoever calls this holds the condition."""
+        taken = list(takewhile(lambda one: one.call is None, self._handed))
+        for _ in taken:
+            self._handed.popleft()
+        return taken
+
+    def _work(self, taken: list[_Submission]) -> None:
+        """One commit of everything, or one call."""
         call = taken[0].call
         if call is not None:
             result, error = None, None
@@ -166,18 +169,15 @@ class Writer:
             except Exception as caught:  # noqa: BLE001 - it is for whoever called
                 error = caught
             self._tell(self._called, taken[0], result, error)
-            return taken[1:]
-        end = next((i for i, one in enumerate(taken) if one.call is not None), len(taken))
-        group = taken[:end]
+            return
         failure = ""
         try:
-            self._store.commit([change for one in group for change in one.changes])
+            self._store.commit([change for one in taken for change in one.changes])
         except StoreFailed as error:
             failure = error.reason
         except Exception as error:  # noqa: BLE001 - whatever it was, nothing may be acknowledged
             failure = f"{type(error).__name__}: {error}"
-        self._tell(self._committed, group, failure)
-        return taken[end:]
+        self._tell(self._committed, taken, failure)
 
     def _tell(self, function: Callable[..., None], *arguments: Any) -> None:
         try:

@@ -195,6 +195,7 @@ def test_commits_go_on_while_a_backup_is_made(tmp_path: Path) -> None:
         for step in steps[:5]:
             await writer.write(step)
         copying = asyncio.create_task(writer.backup(tmp_path / "copy"))
+        await asyncio.sleep(0)  # It begins before what follows is submitted.
         for step in steps[5:8]:
             await writer.write(step)
         await copying
