@@ -264,13 +264,15 @@ class Matcher(Generic[Key]):
         """The number of a subscription that is there."""
         return self._numbers[key]
 
-    def owners(self, numbers: Sequence[int]) -> list[Key]:
-        """The keys of the subscriptions of some records."""
-        return list(map(self.key, self._owners[np.array(numbers, dtype=np.int64)].tolist()))
+    def owners(self, numbers: Int32s) -> list[int]:
+        """The subscriptions of some records, by number."""
+        found: list[int] = self._owners[numbers].tolist()
+        return found
 
-    def alternatives(self, key: Key) -> int:
+    def alternatives(self, number: int) -> int:
         """How many records a subscription has."""
-        return 1 + len(self._further.get(self._numbers[key], ()))
+        further = self._further.get(number)
+        return 1 if further is None else 1 + len(further)
 
     def key(self, number: int) -> Key:
         """The key of a subscription that is there."""
