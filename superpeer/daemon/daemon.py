@@ -31,7 +31,7 @@ from superpeer.daemon.metrics import MetricsServer
 from superpeer.daemon.peers import PeerDesk
 from superpeer.daemon.pump import Pump
 from superpeer.daemon.tracing import Tracing
-from superpeer.matching.warming import begin_warm_up
+from superpeer.matching.readiness import begin_warm_up
 from superpeer.net import Connection, Endpoint, Listener, Party, Reason
 from superpeer.node.growing import LARGE
 from superpeer.node.node import Node

@@ -18,9 +18,10 @@ from superpeer.matching.arrays import Batch, Int32s, Int64s
 from superpeer.matching.implication import imply, slots_in
 from superpeer.matching.linking import common, find_nearest, find_twins, renumber
 from superpeer.matching.matcher import Matcher
+from superpeer.matching.meeting import Row
 from superpeer.matching.reading import batch_of
 from superpeer.matching.records import FlatRange, Tests
-from superpeer.matching.slots import Row, SlotIndex
+from superpeer.matching.slots import SlotIndex
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -17,6 +17,7 @@ from qel.ranges import DecimalRange
 from qel.regions import ANY, Region
 from qel.values import Kind, Value
 from superpeer.matching.conditions import KeyKind, encoded
+from superpeer.matching.meeting import Row
 from superpeer.matching.numbers import (
     NO_HIGH,
     NO_LOW,
@@ -26,7 +27,8 @@ from superpeer.matching.numbers import (
     flat_instants,
     flat_integer,
 )
-from superpeer.matching.slots import SUBJECT, PropertyIndex, Row, SlotIndex
+from superpeer.matching.property_index import PropertyIndex
+from superpeer.matching.slots import SUBJECT, SlotIndex
 from superpeer.matching.trie import Holder
 
 

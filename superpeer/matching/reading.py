@@ -11,19 +11,19 @@ import numpy as np
 from qel.topics import Topics
 from qel.values import Description, Kind, Value, value_of
 from superpeer.matching.arrays import Batch
+from superpeer.matching.meeting import Reader, Row
 from superpeer.matching.numbers import Flat
-from superpeer.matching.slots import SUBJECT, Row, SlotIndex
+from superpeer.matching.slots import SUBJECT
 
 Said = Description | Iterable[Any]
 """What is said of one subject as `qel.values.describe` gives it, or triples of either library."""
 
 
-def rows_of(said: Said, index: SlotIndex, topics: Topics) -> list[Row]:
+def rows_of(said: Said, reader: Reader, topics: Topics) -> list[Row]:
     """A row for each subject. Properties that nobody asks for are not looked at."""
     if isinstance(said, Description):
-        return [_row(said.subject, said.values, index, topics)]
+        return [_row(said.subject, said.values, reader, topics)]
     values: dict[tuple[Kind, str], tuple[Value, dict[str, list[Value]]]] = {}
-    known = index.properties
     last, found = None, None
     for triple in said:
         if isinstance(triple, tuple):
@@ -35,22 +35,22 @@ def rows_of(said: Said, index: SlotIndex, topics: Topics) -> list[Row]:
             found = values.setdefault((value.kind, value.text), (value, {}))[1]
             last = subject
         name = str(predicate) if isinstance(predicate, str) else predicate.value
-        if name in known:
+        if reader.asks_for(name):
             node = value_of(node)
             same = found.get(name)
             if same is None:
                 found[name] = [node]
             else:
                 same.append(node)
-    return [_row(subject_value, asked, index, topics) for subject_value, asked in values.values()]
+    return [_row(subject_value, asked, reader, topics) for subject_value, asked in values.values()]
 
 
-def _row(subject: Value, values: dict[str, list[Value]], index: SlotIndex, topics: Topics) -> Row:
+def _row(subject: Value, values: dict[str, list[Value]], reader: Reader, topics: Topics) -> Row:
     row = Row()
-    index.read(row, SUBJECT, (subject,), topics)
+    reader.read(row, SUBJECT, (subject,), topics)
     for name, found in values.items():
         if found:
-            index.read(row, name, found, topics)
+            reader.read(row, name, found, topics)
     return row
 
 

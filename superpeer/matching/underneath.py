@@ -43,23 +43,27 @@ class Underneath(Generic[Key]):
     def find(self, disjuncts: Iterable[Disjunct]) -> tuple[set[Key], set[Key]]:
         """The subscriptions that imply a query, given by its prime disjuncts whose tests are interned, and those that
         may. Those with several alternatives do so only with all of them."""
-        implied: dict[Key, set[int]] = {}
-        doubted: dict[Key, set[int]] = {}
-        for disjunct in disjuncts:
-            found, is_sure = self._implying(disjunct)
-            signed = found.tolist()
-            numbers = [~number if number < 0 else number for number in signed]
-            for key, number, sign in zip(self._matcher.owners(numbers), numbers, signed, strict=True):
-                (implied if is_sure and sign >= 0 else doubted).setdefault(key, set()).add(number)
+        key, alternatives = self._matcher.key, self._matcher.alternatives
         sure: set[Key] = set()
         maybe: set[Key] = set()
-        for key, mine in implied.items():
-            if len(mine) == self._matcher.alternatives(key):
-                sure.add(key)
-        for key, mine in doubted.items():
-            if key not in sure and len(mine | implied.get(key, mine)) == self._matcher.alternatives(key):
-                maybe.add(key)
-        return sure, maybe
+        of_unions: dict[int, tuple[set[int], set[int]]] = {}
+        for disjunct in disjuncts:
+            found, is_sure = self._implying(disjunct)
+            numbers = np.where(found < 0, ~found, found)
+            for number, owner, sign in zip(
+                numbers.tolist(), self._matcher.owners(numbers), found.tolist(), strict=True
+            ):
+                is_implied = is_sure and sign >= 0
+                if alternatives(owner) == 1:
+                    (sure if is_implied else maybe).add(key(owner))
+                else:
+                    of_unions.setdefault(owner, (set(), set()))[0 if is_implied else 1].add(number)
+        for owner, (implied, doubted) in of_unions.items():
+            if len(implied) == alternatives(owner):
+                sure.add(key(owner))
+            elif len(implied | doubted) == alternatives(owner):
+                maybe.add(key(owner))
+        return sure, maybe - sure
 
     def _implying(self, disjunct: Disjunct) -> tuple[Int32s, bool]:
         """The numbers of the records that imply a disjunct, or complements of them, and whether those are sure."""

@@ -1,31 +1,31 @@
-"""Compiling beside the work: a process that may not stand still has the matcher compiled, or loaded, in a thread.
-
-This module imports nothing that is heavy.
-"""
+"""Compiling ahead of time."""
 
 from __future__ import annotations
 
-from threading import Lock, Thread
+import qel
+from superpeer.matching.matcher import Matcher
+from superpeer.matching.poset import IndexedPoset
 
-_lock = Lock()
-_thread: Thread | None = None
-
-
-def begin_warm_up() -> None:
-    """Begins to make the matcher ready, once in a process."""
-    global _thread  # noqa: PLW0603 - compiled code is the process's
-    with _lock:
-        if _thread is None:
-            _thread = Thread(target=_warm_up, name="warm-up", daemon=True)
-            _thread.start()
+_ASKED = (
+    't(X, dc:title, T) & t(X, dc:date, D) & T contains "a" & D >= 1 & D <= 2',
+    't(X, dc:title, T) & T like "a*b"',
+    "t(X, dc:date, D) & D >= 1 & D <= 2",
+    't(X, dc:title, T) & T contains "b"',
+)
 
 
-def is_warming_up() -> bool:
-    """Whether whoever used the matcher now would have to wait."""
-    return _thread is not None and _thread.is_alive()
-
-
-def _warm_up() -> None:
-    from superpeer.matching.matcher import warm_up
-
-    warm_up()
+def warm_up() -> None:
+    """Compiles, or loads what was compiled before, so that no notification and no subscription has to wait for it."""
+    queries = [qel.parse(f"X : {asked}") for asked in _ASKED]
+    matcher: Matcher[int] = Matcher(segment_members=1)
+    matcher.add_many((key, query.normal_form.disjuncts, None) for key, query in enumerate(queries))
+    title, date = (qel.names.PREFIXES["dc"] + name for name in ("title", "date"))
+    description = qel.values.Description(qel.values.Value(qel.values.Kind.URI, title))
+    for name, text in ((title, "ab"), (date, "1"), (date, "2")):
+        description.values.setdefault(name, []).append(qel.values.Value(qel.values.Kind.LITERAL, text))
+    assert sorted(matcher.match(description)) == [0, 1, 2, 3]
+    matcher.remove(0)
+    poset: IndexedPoset[int] = IndexedPoset()
+    poset.insert_many([(query, 0) for query in 256 * queries])
+    poset.insert(qel.parse("X : t(X, dc:title, T)"), 0)
+    assert sorted(len(place.children) for place in poset.roots) == [1, 2]

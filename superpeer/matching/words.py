@@ -193,6 +193,42 @@ class WordLists:
         self._sizes[word] = size - 1
 
 
+class AskedWords:
+    """What a test asks of the words of a text, as far as counting them decides it: `all_of` have to be there, and
+    enough of those that it is similar to. Sets are intersected before anything is counted, since most tests fail by
+    that."""
+
+    __slots__ = ("all_of", "likenesses")
+
+    def __init__(self, region: Region) -> None:
+        self.all_of = frozenset(word for one in region.chains for word in one.words)
+        self.likenesses = tuple(
+            (
+                dict(likeness.counts),
+                likeness.threshold.numerator**2 * sum(count * count for _, count in likeness.counts),
+                likeness.threshold.denominator**2,
+            )
+            for likeness in region.likenesses
+        )
+
+    def may_be_met(self, counts: dict[str, int], squares: int) -> bool:
+        if not self.all_of <= counts.keys():
+            return False
+        for asked, least, scale in self.likenesses:
+            product = 0
+            for word in asked.keys() & counts.keys():
+                product += asked[word] * counts[word]
+            if product * product * scale < least * squares:
+                return False
+        return True
+
+
+def asks_for_words_alone(region: Region) -> bool:
+    """Whether a region that has no constants of texts asks for nothing but words."""
+    names = ("language", "integer", "decimal", "date", "exact")
+    return all(getattr(region, name) is None for name in names) and not region.least
+
+
 def _is_flat(region: Region) -> bool:
     """Whether a region, which asks for nothing but words, asks for chains only or for one similarity only, in numbers
     that fit."""

@@ -2,7 +2,7 @@
 
 The matcher pays from a few thousand subscriptions on, and costs a moment when it is first used: compiled code is
 loaded, or compiled. So it is taken when a poset has become large, and its module imported then. Where there is no
-compiler, the small one stays, and so it does while somebody is compiling (`superpeer.matching.warming`).
+compiler, the small one stays, and so it does while somebody is compiling (`superpeer.matching.readiness`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TypeVar
 
-from superpeer.matching.warming import is_warming_up
+from superpeer.matching.readiness import is_warming_up
 from superpeer.node.poset import Poset
 
 Source = TypeVar("Source", bound=Hashable)

@@ -13,8 +13,9 @@ from rdflib import DC, RDF, SKOS, Literal, URIRef
 import qel
 from qel.syntax import Compare, Contains, Operator, Query, StringIs, Test, TriplePattern
 from qel.values import View, describe
-from superpeer.matching import kernels
-from superpeer.matching.matcher import Matcher, warm_up
+from superpeer.matching import arranging, descending, kernels, linking
+from superpeer.matching.matcher import Matcher
+from superpeer.matching.warming import warm_up
 from tests.qel.strategies import TEXT, URIS, chapter_queries, queries, triple_sets
 
 TOPICS = qel.Topics(
@@ -287,8 +288,9 @@ def test_the_clock_of_stamps_starts_anew_in_time(compiled: bool) -> None:
 def test_warming_up_compiles_what_matching_needs() -> None:
     numba = pytest.importorskip("numba")
     warm_up()
-    assert isinstance(kernels.match_rows, numba.core.dispatcher.Dispatcher)
-    assert len(kernels.match_rows.signatures) == 1
+    for kernel in (kernels.match_rows, arranging.write, descending.find_implying, linking.find_nearest):
+        assert isinstance(kernel, numba.core.dispatcher.Dispatcher)
+        assert len(kernel.signatures) == 1
 
 
 def test_an_unsatisfiable_subscription_matches_nothing() -> None:
@@ -315,3 +317,53 @@ def test_memory_follows_what_is_held(segment_members: int) -> None:
     for key in range(200):
         matcher.add(key, qel.parse(f"X : t(X, dc:date, D) & D > {key}"))
     assert matcher.memory_bytes() <= 1.2 * sizes[-1]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@settings(max_examples=30, deadline=None)
+@given(st.lists(queries(leaves=3), min_size=1, max_size=20), st.lists(triple_sets(), min_size=1, max_size=3))
+def test_many_at_once_match_as_one_by_one(compiled: bool, asked: list[Query], said: list[list[Any]]) -> None:
+    matcher: Matcher[int] = Matcher(compiled=compiled, segment_members=3)
+    half = len(asked) // 2
+    matcher.add_many((key, query.normal_form.disjuncts, key % 3) for key, query in enumerate(asked[:half]))
+    check(matcher, asked, said, TOPICS)
+    matcher.add_many((half + i, query.normal_form.disjuncts, (half + i) % 3) for i, query in enumerate(asked[half:]))
+    check(matcher, asked, said, TOPICS)
+    for key in range(0, len(asked), 2):
+        matcher.remove(key)
+    check(matcher, asked, said, TOPICS)
+
+
+def test_what_is_refused_among_many_leaves_those_before_it() -> None:
+    matcher: Matcher[str] = Matcher()
+    query = qel.parse('X : t(X, dc:title, T) & T = "a"')
+    with pytest.raises(ValueError, match="already"):
+        matcher.add_many((key, query.normal_form.disjuncts, None) for key in "aba")
+    assert set(matcher.match([(SUBJECT, DC.title, Literal("a"))])) == {"a", "b"}
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_thousands_match_one_notification(compiled: bool) -> None:
+    """Among them an empty constant, a class that all ask for, unions that match by both sides, many destinations."""
+    matcher: Matcher[int] = Matcher(compiled=compiled, segment_members=64)
+    asked = [
+        'X : t(X, dc:title, T) & T contains ""',
+        "X : t(X, rdf:type, dc:article)",
+        'X : t(X, dc:title, T) & (T contains "a" | T contains "b")',
+        'X : t(X, dc:title, T) & t(X, rdf:type, dc:article) & T contains ""',
+        "X : t(X, rdf:type, dc:book)",
+        'X : t(X, dc:title, T) & T contains "c"',
+    ]
+    forms = [qel.parse(text).normal_form.disjuncts for text in asked]
+    matcher.add_many((key, forms[key % len(forms)], key % 700) for key in range(6_000))
+    said = [(SUBJECT, DC.title, Literal("ab")), (SUBJECT, RDF.type, URIRef(str(DC) + "article"))]
+    expected = {key for key in range(6_000) if key % len(forms) < 4}
+    for _ in range(2):
+        (found,) = matcher.match_many([said])
+        assert len(found) == len(expected)
+        assert set(found) == expected
+        destinations = {destination: len(numbers) for destination, numbers in found.by_destination()}
+        assert sum(destinations.values()) == len(expected)
+        assert set(destinations) == {key % 700 for key in expected}
+        matcher.match_many([said] * 50)
+        matcher.reorganise()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import qel
-from superpeer.matching import warming
+from superpeer.matching import readiness
 from superpeer.matching.poset import IndexedPoset
 from superpeer.node.growing import grown
 from superpeer.node.poset import Poset
@@ -30,8 +30,8 @@ def test_it_grows_when_it_is_large_and_nobody_is_compiling(monkeypatch: pytest.M
 
 
 def test_warming_up_ends() -> None:
-    warming.begin_warm_up()
-    warming.begin_warm_up()
-    assert warming._thread is not None
-    warming._thread.join(timeout=200)
-    assert not warming.is_warming_up()
+    readiness.begin_warm_up()
+    readiness.begin_warm_up()
+    assert readiness._thread is not None
+    readiness._thread.join(timeout=200)
+    assert not readiness.is_warming_up()
