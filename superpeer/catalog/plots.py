@@ -124,7 +124,7 @@ def log_histogram(counts: Sequence[tuple[int, int]], axis: str, width: int = 480
         tall = (floor - 22) * log10(number + 1) / max(top, 0.1)
         low = 0 if i == 0 else 1 << (i - 1)
         high = 0 if i == 0 else (1 << i) - 1
-        name = _compact(low) if low == high or step < 52 else f"{_compact(low)}–{_compact(high)}"
+        name = _label(low) if low == high or step < 60 else f"{_label(low)}–{_label(high)}"
         x = 10 + i * step
         shown = name if step > 34 or i % 2 == 0 else ""
         pieces.append(
@@ -141,6 +141,10 @@ def log_histogram(counts: Sequence[tuple[int, int]], axis: str, width: int = 480
 def _svg(width: int, height: float, pieces: Sequence[str]) -> Html:
     size = f"viewBox='0 0 {width} {height:.0f}' width='{width}' height='{height:.0f}'"
     return Html(f"<svg {size} role='img'>{''.join(pieces)}</svg>")
+
+
+def _label(number: int) -> str:
+    return f"{number:,}" if number < 10_000 else _compact(number)
 
 
 def _compact(number: int) -> str:

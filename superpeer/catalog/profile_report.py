@@ -99,8 +99,10 @@ def _advice(advice: Advice) -> Html:
 
 
 def _properties_text(found: Profile) -> str:
-    how = "exactly" if all(one.exact for one in found.properties) else "by HyperLogLog, within about 2 %"
-    return f"How many resources have each, and what its values are. Distinct values are counted {how}."
+    text = "How many resources have each, and what its values are. Distinct values are counted exactly"
+    if all(one.exact for one in found.properties):
+        return f"{text}."
+    return f"{text}, or where they are very many, with the sign ≈, by HyperLogLog with a standard error of 1.6 %."
 
 
 def _properties(found: Profile, common: list[Property]) -> Html:
