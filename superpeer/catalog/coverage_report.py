@@ -50,7 +50,7 @@ def write_report(found: Covered) -> str:
     ]
     subtitle = f"{found.asked:,} subscriptions and {found.resources:,} resources"
     if found.rejected:
-        subtitle += f"; {found.rejected:,} lines are no subscription, see the table `rejected`"
+        subtitle += f"; {found.rejected:,} lines are no subscription, see the table rejected"
     return page("Coverage", subtitle, figures, sections)
 
 

@@ -117,6 +117,8 @@ def percent(part: float, whole: float) -> str:
     if not whole:
         return "-"
     share = 100 * part / whole
+    if 0 < share < 0.05:
+        return "< 0.1 %"
     return "100 %" if part == whole else f"{share:.1f} %" if share < 99.95 else "> 99.9 %"
 
 

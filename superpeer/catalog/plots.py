@@ -38,7 +38,7 @@ def bars(rows: Sequence[tuple[str, int]], width: int = 460, label_width: int = 2
         y = i * step
         wide = max(room * number / max(top, 1), 1)
         pieces.append(
-            f"<text x='{label_width - 8}' y='{y + 14}' text-anchor='end'>{escape(clipped(name, label_width // 7))}"
+            f"<text x='{label_width - 8}' y='{y + 14}' text-anchor='end'>{escape(clipped(name, label_width // 8))}"
             f"<title>{escape(clipped(name, 400))}</title></text>"
             f"<rect x='{label_width}' y='{y + 3}' width='{wide:.1f}' height='{step - 7}' rx='2' fill='{colour}'/>"
             f"<text class='soft' x='{label_width + wide + 6:.1f}' y='{y + 14}'>{number:,}</text>"

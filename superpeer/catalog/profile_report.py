@@ -125,7 +125,7 @@ def _properties(found: Profile, common: list[Property]) -> Html:
     more = len(common) - SHOWN_PROPERTIES
     parts = [legend(names), table(head, rows, frozenset({1, 2, 3, 4, 5, 8}))]
     if more > 0:
-        parts.append(note(f"{more:,} more properties, which fewer resources have, are in the table `properties`."))
+        parts.append(note(f"{more:,} more properties, which fewer resources have, are in the table properties."))
     return join(parts)
 
 
@@ -209,7 +209,7 @@ def _input(manifest: Manifest, reasons: list[tuple[str, int]]) -> list[Section]:
     if reasons:
         parts.append(heading("Why something was rejected"))
         parts.append(table(("reason", "times"), [(code(clipped(text, 120)), n) for text, n in reasons], frozenset({1})))
-    text = "What was read, and what was not. Everything rejected is in the table `rejected`, with its place and reason."
+    text = "What was read, and what was not. Everything rejected is in the table rejected, with its place and reason."
     return [Section("The input", text, join(parts))]
 
 
