@@ -16,8 +16,10 @@ from superpeer.catalog.page import (
     clipped,
     code,
     columns,
+    grouped,
     heading,
     join,
+    last_part,
     legend,
     local,
     note,
@@ -92,7 +94,7 @@ def _advice(advice: Advice) -> Html:
     listed = [choice for choice in advice.choices if choice.level == "values"]
     reasons = table(
         ("by values", "what is advertised", "bytes"),
-        [(_named(choice.property), choice.reason, choice.size_bytes) for choice in listed],
+        [(local(choice.property), choice.reason, choice.size_bytes) for choice in listed],
         frozenset({2}),
     )
     return join([levels, heading("Properties with their values"), reasons] if listed else [levels])
@@ -109,13 +111,13 @@ def _properties(found: Profile, common: list[Property]) -> Html:
     names = [FORM_NAMES[form] for form in views.FORMS]
     rows = [
         (
-            Html(f"<span title='{_attribute(one.property)}'>{join([_named(one.property)])}</span>"),
+            Html(f"<span title='{_attribute(one.property)}'>{join([local(one.property)])}</span>"),
             one.resources,
             percent(one.resources, found.resources),
             one.values,
             one.distinct if one.exact else f"≈ {one.distinct:,}",
             one.most_values,
-            share_bar([getattr(one, form) for form in views.FORMS], names),
+            share_bar([getattr(one, form) for form in views.FORMS], names, 170),
             _range(one),
             one.invalid or "",
         )
@@ -135,7 +137,9 @@ def _range(one: Property) -> str:
     integers = one.year + one.date + one.integer
     if integers < one.values / 2:
         return ""
-    return f"{one.lowest} to {one.highest}" if one.lowest != one.highest else str(one.lowest)
+    if one.highest is None or one.lowest == one.highest:
+        return grouped(one.lowest)
+    return f"{grouped(one.lowest)} to {grouped(one.highest)}"
 
 
 def _details(found: Profile, common: list[Property]) -> list[Section]:
@@ -159,7 +163,8 @@ def _details(found: Profile, common: list[Property]) -> list[Section]:
         top = [value for value in found.top_values if value.property == one.property][:SHOWN_TOP]
         if len(top) > 2 and len(parts) < SHOWN_DETAILS:
             rows = [
-                (local(value.object) if value.kind == "uri" else clipped(value.object), value.count) for value in top
+                (last_part(value.object) if value.kind == "uri" else clipped(value.object), value.count)
+                for value in top
             ]
             parts.append(join([heading(local(one.property)), bars(rows)]))
     if parts:
@@ -211,12 +216,6 @@ def _input(manifest: Manifest, reasons: list[tuple[str, int]]) -> list[Section]:
         parts.append(table(("reason", "times"), [(code(clipped(text, 120)), n) for text, n in reasons], frozenset({1})))
     text = "What was read, and what was not. Everything rejected is in the table rejected, with its place and reason."
     return [Section("The input", text, join(parts))]
-
-
-def _named(iri: str) -> str:
-    """A short name, or the last two parts of an IRI: all of it is in the title."""
-    name = short(iri)
-    return name if name != iri else "/".join(iri.replace("#", "/").rstrip("/").split("/")[-2:])
 
 
 def _attribute(text: str) -> str:
