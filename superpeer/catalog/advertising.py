@@ -146,6 +146,8 @@ def _choose(profile: Profile, sized: Mapping[str, int], budget_bytes: int) -> tu
 
 def _few(one: Property) -> str:
     if one.lowest is not None and one.highest is not None and has_integers_only(one):
+        if one.lowest == one.highest:
+            return f"the integer {grouped(one.lowest)}"
         return f"integers from {grouped(one.lowest)} to {grouped(one.highest)}"
     return f"{one.distinct:,} distinct value{'' if one.distinct == 1 else 's'}"
 

@@ -25,7 +25,6 @@ from superpeer.catalog.page import (
     note,
     page,
     percent,
-    short,
     table,
 )
 from superpeer.catalog.plots import bars, heat_map, histogram, share_bar
@@ -33,6 +32,7 @@ from superpeer.catalog.profile import Profile, Property, has_integers_only
 from superpeer.catalog.values import FEW_VALUES
 
 SHOWN_PROPERTIES = 30
+SHOWN_CHOICES = 12
 SHOWN_DETAILS = 16
 SHOWN_TOP = 10
 SHOWN_IN_MAP = 18
@@ -91,13 +91,20 @@ def _advice(advice: Advice) -> Html:
             )
         )
     levels = table(("level", "schemas", "properties and classes", "values", "bytes"), rows, frozenset({1, 2, 3, 4}))
-    listed = [choice for choice in advice.choices if choice.level == "values"]
+    listed = sorted(
+        (choice for choice in advice.choices if choice.level == "values"), key=lambda choice: -choice.size_bytes
+    )
     reasons = table(
         ("by values", "what is advertised", "bytes"),
-        [(local(choice.property), choice.reason, choice.size_bytes) for choice in listed],
+        [(local(choice.property), choice.reason, choice.size_bytes) for choice in listed[:SHOWN_CHOICES]],
         frozenset({2}),
     )
-    return join([levels, heading("Properties with their values"), reasons] if listed else [levels])
+    parts = [levels]
+    if listed:
+        parts += [heading("Properties with their values"), reasons]
+    if len(listed) > SHOWN_CHOICES:
+        parts.append(note(f"{len(listed) - SHOWN_CHOICES:,} more, and why others are not listed, are in profile.json."))
+    return join(parts)
 
 
 def _properties_text(found: Profile) -> str:
@@ -156,7 +163,7 @@ def _details(found: Profile, common: list[Property]) -> list[Section]:
             drawn += [heading(local(one.property)), histogram(sorted(counts.items()), colour=COLOURS[1])]
     if drawn:
         sections.append(
-            Section("Over the years", "Properties whose values are years, dates or integers.", join(drawn[:8]))
+            Section("Years and numbers", "How often each occurs, for properties that have few.", join(drawn[:8]))
         )
     parts: list[Html] = []
     for one in common:
@@ -171,9 +178,9 @@ def _details(found: Profile, common: list[Property]) -> list[Section]:
         text = "The values that most resources share, for each property where values are shared at all."
         sections.append(Section("Top values", text, columns(parts)))
     if found.classes:
-        rows = [(short(name), number) for name, number in found.classes[:20]]
+        rows = [(local(name), number) for name, number in found.classes[:20]]
         text = "Resources by rdf:type. A resource may have several."
-        sections.append(Section("Classes", text, bars(rows, 760, 380, COLOURS[2])))
+        sections.append(Section("Classes", text, bars(rows, 760, 260, COLOURS[2])))
     return sections
 
 
