@@ -22,6 +22,7 @@ from qel.advertisements import AdvertisedValue
 from qel.names import RDF_TYPE
 from qel.values import integer_view
 from superpeer.catalog.columns import URI
+from superpeer.catalog.page import grouped
 from superpeer.catalog.profile import Profile, Property, TopValue, has_integers_only
 from superpeer.catalog.values import FEW_VALUES
 
@@ -144,8 +145,10 @@ def _choose(profile: Profile, sized: Mapping[str, int], budget_bytes: int) -> tu
 
 
 def _few(one: Property) -> str:
-    if has_integers_only(one):
-        return f"integers from {one.lowest} to {one.highest}"
+    if one.lowest is not None and one.highest is not None and has_integers_only(one):
+        if one.lowest == one.highest:
+            return f"the integer {grouped(one.lowest)}"
+        return f"integers from {grouped(one.lowest)} to {grouped(one.highest)}"
     return f"{one.distinct:,} distinct value{'' if one.distinct == 1 else 's'}"
 
 

@@ -41,14 +41,16 @@ def write_report(found: Covered) -> str:
     )
     spread = (
         "To the left, how many resources a subscription matches; to the right, how many subscriptions a resource"
-        " matches. Both axes are logarithmic."
+        " matches. Both axes are logarithmic: a bar stands for the numbers from its own to that of the next."
     )
     sections = [
         Section("What each level is worth", text, _routing(found)),
         Section("Who is notified of how much", spread, _spread(found)),
         Section("Subscriptions that match most", "Ties are in the order of the alphabet.", _most(found)),
     ]
-    subtitle = f"{found.resources:,} resources, {found.rejected:,} lines that are no subscription"
+    subtitle = f"{found.asked:,} subscriptions and {found.resources:,} resources"
+    if found.rejected:
+        subtitle += f"; {found.rejected:,} lines are no subscription, see the table rejected"
     return page("Coverage", subtitle, figures, sections)
 
 

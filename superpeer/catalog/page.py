@@ -34,7 +34,7 @@ th{text-align:left;color:var(--soft);font-weight:600;border-bottom:1px solid var
 white-space:nowrap}
 td{padding:.34rem .7rem .34rem 0;border-bottom:1px solid var(--line);vertical-align:middle}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-td.long{overflow-wrap:anywhere}
+td.long{overflow-wrap:anywhere;min-width:12.5rem}
 code{font:.86em ui-monospace,SFMono-Regular,Menlo,monospace}
 svg{display:block;max-width:100%;height:auto}svg text{fill:var(--ink);font:12px system-ui,sans-serif}
 svg .soft{fill:var(--soft)}svg .axis{stroke:var(--line)}
@@ -117,6 +117,8 @@ def percent(part: float, whole: float) -> str:
     if not whole:
         return "-"
     share = 100 * part / whole
+    if 0 < share < 0.05:
+        return "< 0.1 %"
     return "100 %" if part == whole else f"{share:.1f} %" if share < 99.95 else "> 99.9 %"
 
 
@@ -129,9 +131,21 @@ def short(iri: str) -> str:
 
 
 def local(iri: str) -> str:
-    """What a reader calls a property: its short name, or the last part of its IRI."""
+    """What a reader calls a property: its short name, or the last two parts of its IRI."""
     name = short(iri)
-    return name if name != iri else (iri.rstrip("/#").replace("#", "/").rpartition("/")[2] or iri)
+    return name if name != iri else "/".join(iri.replace("#", "/").rstrip("/").split("/")[-2:])
+
+
+def last_part(iri: str) -> str:
+    """What tells a value from others like it: its last part, with the one before where this is a mere number."""
+    name = short(iri)
+    last = name.rstrip("/#").replace("#", "/").rpartition("/")[2]
+    return name if name != iri else last if len(last) > 3 and not last.isdecimal() else local(iri)
+
+
+def grouped(number: int) -> str:
+    """A number with its digits in groups, unless it may be a year."""
+    return f"{number:,}" if abs(number) >= 10_000 else str(number)
 
 
 def clipped(text: str, most: int = 80) -> str:

@@ -38,7 +38,7 @@ def bars(rows: Sequence[tuple[str, int]], width: int = 460, label_width: int = 2
         y = i * step
         wide = max(room * number / max(top, 1), 1)
         pieces.append(
-            f"<text x='{label_width - 8}' y='{y + 14}' text-anchor='end'>{escape(clipped(name, label_width // 7))}"
+            f"<text x='{label_width - 8}' y='{y + 14}' text-anchor='end'>{escape(clipped(name, label_width // 8))}"
             f"<title>{escape(clipped(name, 400))}</title></text>"
             f"<rect x='{label_width}' y='{y + 3}' width='{wide:.1f}' height='{step - 7}' rx='2' fill='{colour}'/>"
             f"<text class='soft' x='{label_width + wide + 6:.1f}' y='{y + 14}'>{number:,}</text>"
@@ -124,7 +124,7 @@ def log_histogram(counts: Sequence[tuple[int, int]], axis: str, width: int = 480
         tall = (floor - 22) * log10(number + 1) / max(top, 0.1)
         low = 0 if i == 0 else 1 << (i - 1)
         high = 0 if i == 0 else (1 << i) - 1
-        name = _compact(low) if low == high or step < 52 else f"{_compact(low)}–{_compact(high)}"
+        name = _label(low) if low == high or step < 60 else f"{_label(low)}–{_label(high)}"
         x = 10 + i * step
         shown = name if step > 34 or i % 2 == 0 else ""
         pieces.append(
@@ -141,6 +141,10 @@ def log_histogram(counts: Sequence[tuple[int, int]], axis: str, width: int = 480
 def _svg(width: int, height: float, pieces: Sequence[str]) -> Html:
     size = f"viewBox='0 0 {width} {height:.0f}' width='{width}' height='{height:.0f}'"
     return Html(f"<svg {size} role='img'>{''.join(pieces)}</svg>")
+
+
+def _label(number: int) -> str:
+    return f"{number:,}" if number < 10_000 else _compact(number)
 
 
 def _compact(number: int) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 BOX_WIDTH, BOX_HEIGHT, GAP = 214, 34, 14
 LAYER = 78
 IN_ROW = 6
+SHOWN_DEPTHS = 18
 NAME_STYLE = "fill:#1d2733;font:11px system-ui,sans-serif"
 NOTE_STYLE = "fill:#5b6875;font:10px system-ui,sans-serif"
 
@@ -47,7 +48,11 @@ def write_report(found: PosetStatistics, drawing: str) -> str:
         " general one."
     )
     shape = "Depth counts from the roots; children and parents are neighbours in the Hasse diagram."
-    depth_rows = [(f"depth {depth}", number) for depth, number in found.depths[:18]]
+    depth_rows = [(f"depth {depth}", number) for depth, number in found.depths[:SHOWN_DEPTHS]]
+    deeper = sum(number for _, number in found.depths[SHOWN_DEPTHS:])
+    depths = [bars(depth_rows, 760, 110, COLOURS[0])]
+    if deeper:
+        depths.append(note(f"{deeper:,} more places are deeper, down to depth {found.depth:,}."))
     spread = columns(
         [
             log_histogram(found.fan_out, "children of a place"),
@@ -62,7 +67,7 @@ def write_report(found: PosetStatistics, drawing: str) -> str:
     )
     sections = [
         Section("What covering saves", covering, table(("", "number"), rows, frozenset({1}))),
-        Section("Shape", shape, join([bars(depth_rows, 760, 110, COLOURS[0]), spread])),
+        Section("Shape", shape, join([*depths, spread])),
         Section("The most general subscriptions", "Those that cover most others.", general),
     ]
     if found.chain:
@@ -73,7 +78,8 @@ def write_report(found: PosetStatistics, drawing: str) -> str:
         sections.append(
             Section("The largest component", text, join([*parts, note("The same drawing is in poset.svg.")]))
         )
-    return page("Poset of subscriptions", f"{found.rejected:,} lines are no subscription", figures, sections)
+    subtitle = f"{found.asked:,} subscriptions, ordered by which covers which"
+    return page("Poset of subscriptions", subtitle, figures, sections)
 
 
 def draw(places: list[tuple[int, int, int, str]], links: list[tuple[int, int]], whole: int) -> str:

