@@ -42,7 +42,7 @@ TREES = {
 def _depths() -> Iterable[Setting]:
     for one in TREES.values():
         for depth in (1, 3, 5, 7, 9):
-            yield replace(one, x=depth, shape=Shape(depth), events=FEWER_EVENTS)
+            yield replace(one, x=depth, shape=Shape(depth))
     for nodes in (512, 128):
         for theta in (0.0, 1.0):
             for depth in (1, 3, 5, 7):
@@ -108,8 +108,8 @@ DEPTH = Experiment(
 
 def _rotations() -> Iterable[Setting]:
     for one in TREES.values():
-        for distance in (0, 50, 100, 150, 200, 250, 341):
-            yield replace(one, x=distance, shape=Shape(6, distance / 4096), events=FEWER_EVENTS)
+        for distance in (0, 80, 170, 250, 341):
+            yield replace(one, x=distance, shape=Shape(6, distance / 4096))
 
 
 def _rotation_findings(results: Sequence[Result]) -> Iterable[Finding]:

@@ -14,6 +14,7 @@ MARKERS = "osD^vPX*<>h"
 MOST_INSIDE = 4
 """Of more curves the names stand beside the figure."""
 HEADROOM = 1.12
+MOST_MARKS = 8
 TABLE_WIDTH = 10.4
 ENDS = ("least", "most")
 
@@ -139,11 +140,13 @@ def _draw_curves(axes: Any, figure: Figure) -> None:
 
 
 def _mark(axis: Any, which: str, at: list[float] | None) -> None:
-    """A logarithmic axis with plain numbers: those that were measured, or 1, 2 and 5 of each power of ten."""
+    """A logarithmic axis with plain numbers: those that were measured, or where these are many or none, 1, 2 and 5 of
+    each power of ten."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     getattr(axis.axes, f"set_{which}scale")("log")
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if at is None else FixedLocator(at))
+    is_fixed = at is not None and len(at) <= MOST_MARKS
+    axis.set_major_locator(FixedLocator(at) if is_fixed else LogLocator(subs=(1, 2, 5), numticks=99))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
