@@ -8,7 +8,7 @@ in the order of arrival, so busy ones let others wait.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from random import Random
@@ -38,6 +38,12 @@ class Operation:
 
     start_s: float
     trace: tuple[Leg | Work, ...]
+    followers: Mapping[int, Sequence[int]]
+    """What begins when an entry of the trace is done, by number; under -1 what begins at once."""
+
+    @classmethod
+    def of(cls, start_s: float, trace: tuple[Leg | Work, ...]) -> Operation:
+        return cls(start_s, trace, followers_of(trace))
 
 
 def management_s(trace: Sequence[Leg | Work], environment: Environment) -> float:
@@ -78,13 +84,12 @@ def busiest_share(operations: Sequence[Operation], environment: Environment) -> 
 def match_latency_s(operations: Sequence[Operation], environment: Environment, seed: int) -> float:
     """The time from an event to each examination that finds a match, on average."""
     random = Random(seed)
-    followers = [_followers(operation.trace) for operation in operations]
     free_at: dict[int, float] = {}
     waiting: list[tuple[float, int, int, int, int]] = []
     serial = 0
     total, found = 0.0, 0
     for number, operation in enumerate(operations):
-        for entry in followers[number][-1]:
+        for entry in operation.followers[-1]:
             heappush(waiting, (operation.start_s, serial, number, entry, 0))
             serial += 1
     while waiting:
@@ -103,13 +108,13 @@ def match_latency_s(operations: Sequence[Operation], environment: Environment, s
             heappush(waiting, (done + random.expovariate(1 / HOP_S), serial, number, entry, step + 1))
             serial += 1
             continue
-        for following in followers[number][entry]:
+        for following in operations[number].followers[entry]:
             heappush(waiting, (now, serial, number, following, 0))
             serial += 1
     return total / found if found else 0.0
 
 
-def _followers(trace: Sequence[Leg | Work]) -> dict[int, list[int]]:
+def followers_of(trace: Sequence[Leg | Work]) -> dict[int, list[int]]:
     """What begins when a message has arrived: what comes next at the node it came to. Under -1: what begins at once."""
     followers: dict[int, list[int]] = {-1: []}
     arrived: dict[int, int] = {}

@@ -21,7 +21,7 @@ from superpeer.dht.lab.interval_runs import (
     settings_of,
 )
 from superpeer.dht.lab.interval_workload import TOPICS
-from superpeer.dht.timing import BUSY, FREE, HOP_S
+from superpeer.dht.timing import BUSY, FREE
 
 SINGLE, MULTI, KEYED = "single-cluster", "multi-cluster", "multi-cluster, topic in keys"
 ANY, ONE = len(TOPICS), 1
@@ -42,7 +42,7 @@ TREES = {
 def _depths() -> Iterable[Setting]:
     for one in TREES.values():
         for depth in (1, 3, 5, 7, 9):
-            yield replace(one, x=depth, shape=Shape(depth), events=FEWER_EVENTS)
+            yield replace(one, x=depth, shape=Shape(depth))
     for nodes in (512, 128):
         for theta in (0.0, 1.0):
             for depth in (1, 3, 5, 7):
@@ -108,8 +108,8 @@ DEPTH = Experiment(
 
 def _rotations() -> Iterable[Setting]:
     for one in TREES.values():
-        for distance in (0, 50, 100, 150, 200, 250, 341):
-            yield replace(one, x=distance, shape=Shape(6, distance / 4096), events=FEWER_EVENTS)
+        for distance in (0, 80, 170, 250, 341):
+            yield replace(one, x=distance, shape=Shape(6, distance / 4096))
 
 
 def _rotation_findings(results: Sequence[Result]) -> Iterable[Finding]:
@@ -219,11 +219,7 @@ def _interest_findings(results: Sequence[Result]) -> Iterable[Finding]:
     yield Table(
         "intervals-readings",
         "IIM: management cost (s) by what Lo leaves open; free environment, subscribers with any topics",
-        (
-            "an event has",
-            "is compared with",
-            *(name for form in FORMS for name in (form, f"with hops at {HOP_S:.0f} s")),
-        ),
+        ("an event has", "is compared with", *FORMS, *(f"1,000 hops, {form}" for form in (SINGLE, MULTI))),
         list(_rows(results)),
         "multi-cluster cheaper; it says neither what is compared nor whether the time of hops counts",
     )
@@ -236,10 +232,10 @@ def _rows(results: Sequence[Result]) -> Iterable[list[str | float]]:
         if rest:
             found = readings.setdefault((setting.has_all_attributes, setting.examining), {})
             found[form] = costs.management_s["free"]
-            found[f"{form} hops"] = costs.management_s["free"] + HOP_S * costs.hops
+            found[f"{form} hops"] = costs.hops / 1_000
     for (has_all, examining), found in readings.items():
         has = "six attributes" if has_all else "its subscription's"
-        yield [has, examining.value, *(found[f"{form}{hops}"] for form in FORMS for hops in ("", " hops"))]
+        yield [has, examining.value, *(found[form] for form in (*FORMS, f"{SINGLE} hops", f"{MULTI} hops"))]
 
 
 INTEREST = Experiment(

@@ -24,6 +24,7 @@ from superpeer.dht.timing import (
     Operation,
     busiest_share,
     elapsed_s,
+    followers_of,
     hops_of,
     management_s,
     match_latency_s,
@@ -160,8 +161,9 @@ def measure(setting: Setting) -> Costs:
         time += occurrence.gap
         starts.append(time)
     events = traces[len(requests) :]
+    happened = [(start, trace, followers_of(trace)) for start, trace in zip(starts, events, strict=True)]
     replays = {
-        one: [Operation(start * one.event_interval_s, trace) for start, trace in zip(starts, events, strict=True)]
+        one: [Operation(start * one.event_interval_s, trace, then) for start, trace, then in happened]
         for one in setting.environments
     }
     return Costs(

@@ -14,7 +14,7 @@ MARKERS = "osD^vPX*<>h"
 MOST_INSIDE = 4
 """Of more curves the names stand beside the figure."""
 HEADROOM = 1.12
-TABLE_WIDTH = 10.4
+MOST_MARKS = 8
 ENDS = ("least", "most")
 
 
@@ -92,7 +92,7 @@ def _draw(finding: Finding, path: Path) -> Path:
     from matplotlib.figure import Figure as Canvas
 
     if isinstance(finding, Table):
-        size = TABLE_WIDTH, 0.34 * len(finding.rows) + 1.3
+        size = _width_of(finding), 0.25 * len(finding.rows) + 1.2
     else:
         size = (8.4 if len(finding.series) > MOST_INSIDE else 6.4), 4.2
     canvas = Canvas(figsize=size, dpi=110)
@@ -139,14 +139,22 @@ def _draw_curves(axes: Any, figure: Figure) -> None:
 
 
 def _mark(axis: Any, which: str, at: list[float] | None) -> None:
-    """A logarithmic axis with plain numbers: those that were measured, or 1, 2 and 5 of each power of ten."""
+    """A logarithmic axis with plain numbers: those that were measured, or where these are many or none, 1, 2 and 5 of
+    each power of ten."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     getattr(axis.axes, f"set_{which}scale")("log")
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if at is None else FixedLocator(at))
+    evenly = LogLocator(subs=(1, 2, 5), numticks=99)
+    axis.set_major_locator(evenly if at is None or len(at) > MOST_MARKS else FixedLocator(at))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
+
+
+def _width_of(table: Table) -> float:
+    """Enough for the widest cell of each column."""
+    columns = zip(table.columns, *([*map(_cell, row)] for row in table.rows), strict=True)
+    return sum(0.06 * max(map(len, column)) + 0.2 for column in columns) + 0.4
 
 
 def _draw_table(axes: Any, table: Table) -> None:

@@ -191,7 +191,7 @@ ALL = Experiment(
     findings,
 )
 
-PUBLISHING = (1, 4, 16, 64, 256)
+PUBLISHING = (1, 4, 16, 64)
 PUBLISHING_NODES = 1_024
 
 

@@ -50,7 +50,8 @@ def _findings(name: str, title: str, x: str, reported: str) -> Callable[[Sequenc
                 "distributed": [(at, sent.distributed) for at, sent in chosen],
                 "hybrid": [(at, sent.hybrid) for at, sent in chosen],
             }
-            yield Figure(f"{name}{suffix}", f"{title}, {addition}", x, "SubIDs sent per event", series, reported)
+            full_title, y = f"{title}, {addition}", "SubIDs sent per event"
+            yield Figure(f"{name}{suffix}", full_title, x, y, series, reported, log_y=True)
 
     return findings
 

@@ -104,11 +104,11 @@ def test_a_trace_takes_the_time_that_it_takes() -> None:
     """Two events meet at a broker that examines ten subscriptions for a tenth of a second each."""
     slow = Environment("slow", 1.0, 0.1, 0.0)
     trace = (Leg("publish", (1,)), Work(1, 10, 1))
-    operations = [Operation(0.0, trace), Operation(0.5, trace)]
+    operations = [Operation.of(0.0, trace), Operation.of(0.5, trace)]
     assert match_latency_s(operations, slow, 0) == pytest.approx((1.0 + 1.5) / 2)
     assert management_s(trace, slow) == pytest.approx(1.0)
     hops = (Leg("publish", (1, 2, 3)), Work(3, 0, 1))
-    latencies = [match_latency_s([Operation(0.0, hops)], slow, seed) for seed in range(800)]
+    latencies = [match_latency_s([Operation.of(0.0, hops)], slow, seed) for seed in range(800)]
     assert sum(latencies) / len(latencies) == pytest.approx(4.0, rel=0.1)
 
 
@@ -119,13 +119,13 @@ def test_side_by_side_only_the_longest_counts() -> None:
     assert elapsed_s(visit, slow) == pytest.approx(2 * 0.5 + 7)
     assert elapsed_s(visit + visit, slow) == pytest.approx(2 * (2 * 0.5 + 7))
     # Two visits in ten seconds: node 3 examines 14 subscriptions, node 2 passes on twice and examines 8.
-    assert busiest_share([Operation(5.0, visit), Operation(10.0, visit)], slow) == pytest.approx(1.4)
+    assert busiest_share([Operation.of(5.0, visit), Operation.of(10.0, visit)], slow) == pytest.approx(1.4)
 
 
 def test_helpers_are_reached_while_the_broker_examines() -> None:
     slow = Environment("slow", 1.0, 1.0, 0.0)
     trace = (Leg("publish", (1, 2)), Leg("redirect", (2, 3)), Work(3, 1, 1), Work(2, 100, 0))
-    latencies = [match_latency_s([Operation(0.0, trace)], slow, seed) for seed in range(400)]
+    latencies = [match_latency_s([Operation.of(0.0, trace)], slow, seed) for seed in range(400)]
     assert sum(latencies) / len(latencies) == pytest.approx(5.0, rel=0.15)
 
 
