@@ -87,8 +87,8 @@ class Matcher(Generic[Key]):
 
     def add_disjuncts(self, key: Key, disjuncts: Sequence[Disjunct], destination: Hashable = None) -> int:
         """Adds a subscription by its alternatives: for those who have no query at hand."""
-        self._check(key, disjuncts)
-        self.add_tests(key, [self.intern(disjunct) for disjunct in disjuncts], destination)
+        self._check(key)
+        self.add_tests(key, self.intern(disjuncts), destination)
         return self._numbers[key]
 
     def add_tests(self, key: Key, tests: Sequence[Tests], destination: Hashable = None) -> list[Record]:
@@ -103,8 +103,8 @@ class Matcher(Generic[Key]):
         records: list[Record] = []
         try:
             for key, disjuncts, destination in subscriptions:
-                self._check(key, disjuncts)
-                records += self._enter(key, [self.intern(disjunct) for disjunct in disjuncts], destination)
+                self._check(key)
+                records += self._enter(key, self.intern(disjuncts), destination)
         finally:
             self._placing.place_many(records)
 
@@ -114,9 +114,19 @@ class Matcher(Generic[Key]):
         self._placing.place_many(records)
         return records
 
-    def intern(self, disjunct: Disjunct) -> Tests:
-        """What a disjunct asks for, interned: used once more until it is released, or what was added with it is
+    def intern(self, disjuncts: Sequence[Disjunct]) -> list[Tests]:
+        """What disjuncts ask for, interned: used once more until it is released, or what was added with it is
         removed."""
+        for disjunct in disjuncts:
+            if sum(map(len, disjunct.slots.values())) >= MAX_TESTS:
+                raise ValueError(f"a subscription with {MAX_TESTS:,} or more slots cannot be indexed")
+        return [self._intern(disjunct) for disjunct in disjuncts]
+
+    def _check(self, key: Key) -> None:
+        if key in self._numbers:
+            raise ValueError(f"there is a subscription {key!r} already; remove it before it is added anew")
+
+    def _intern(self, disjunct: Disjunct) -> Tests:
         slots: list[int] = []
         ranges: list[FlatRange] = []
         for name, region in slots_in(disjunct):
@@ -146,13 +156,6 @@ class Matcher(Generic[Key]):
                 )
         for test in tests.ranges:
             self._slots.release_range(test.view)
-
-    def _check(self, key: Key, disjuncts: Sequence[Disjunct]) -> None:
-        if key in self._numbers:
-            raise ValueError(f"there is a subscription {key!r} already; remove it before it is added anew")
-        for disjunct in disjuncts:
-            if sum(map(len, disjunct.slots.values())) >= MAX_TESTS:
-                raise ValueError(f"a subscription with {MAX_TESTS:,} or more slots cannot be indexed")
 
     def _enter(self, key: Key, tests: Sequence[Tests], destination: Hashable) -> list[Record]:
         """Numbers a subscription and its further alternatives."""

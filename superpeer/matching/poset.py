@@ -68,7 +68,7 @@ class IndexedPoset(Poset[Source]):
 
     def insert(self, query: Query, source: Source) -> Change:
         primes = query.normal_form.primes
-        tests = [self._matcher.intern(prime) for prime in primes]
+        tests = self._matcher.intern(primes)
         identity = _identity(tests)
         place = self._at(query, identity)
         if place is not None:
@@ -100,22 +100,24 @@ class IndexedPoset(Poset[Source]):
         if len(asked) < max(_MANY, self._size // 4):
             few = asked
             asked = []
-        for query, source in asked:
-            primes = query.normal_form.primes
-            if not primes:
-                few.append((query, source))
-                continue
-            tests = [self._matcher.intern(prime) for prime in primes]
-            identity = _identity(tests)
-            place = self._at(query, identity)
-            if place is None:
-                place = self._by_identity[identity] = Place(query)
-                new.append((place, tests))
-            else:
-                self._release(tests)
-            place.sources.add(source)
-        if new:
-            self._link_all(new)
+        try:
+            for query, source in asked:
+                primes = query.normal_form.primes
+                if not primes:
+                    few.append((query, source))
+                    continue
+                tests = self._matcher.intern(primes)
+                identity = _identity(tests)
+                place = self._at(query, identity)
+                if place is None:
+                    place = self._by_identity[identity] = Place(query)
+                    new.append((place, tests))
+                else:
+                    self._release(tests)
+                place.sources.add(source)
+        finally:
+            if new:
+                self._link_all(new)
         for query, source in few:
             self.insert(query, source)
         added = tuple(place.query for place in self._roots if place not in before)
@@ -150,7 +152,7 @@ class IndexedPoset(Poset[Source]):
     def _take_over(self, former: Poset[Source]) -> None:
         """Goes on with the places and links of another poset, which is not used any more."""
         places = list(former)
-        tests = [[self._matcher.intern(prime) for prime in place.query.normal_form.primes] for place in places]
+        tests = [self._matcher.intern(place.query.normal_form.primes) for place in places]
         self._roots, self._size = former._roots, former._size
         self._enter_many(list(zip(places, tests, strict=True)))
         for place, asked in zip(places, tests, strict=True):
@@ -194,7 +196,7 @@ class IndexedPoset(Poset[Source]):
     def _merge(self, place: Place[Source], twin: Place[Source]) -> None:
         """Makes of a place that was entered an alias of another."""
         twin.sources |= place.sources
-        tests = [self._matcher.intern(prime) for prime in place.query.normal_form.primes]
+        tests = self._matcher.intern(place.query.normal_form.primes)
         self._forget(place)
         self._add_alias(twin, place.query, tests)
         twin.other_ids += place.other_ids

@@ -177,3 +177,19 @@ def test_what_nothing_matches_lies_below_everything() -> None:
     general = contains("a")
     assert poset.insert(general, "b") == Change((general,), (nothing,))
     assert [place.query for place in poset] == [general, nothing]
+
+
+def test_what_is_refused_among_many_leaves_those_before_it() -> None:
+    poset: IndexedPoset[int] = IndexedPoset()
+    properties = [qel.syntax.TriplePattern(f"http://example.org/{i}", f"V{i}") for i in range(20_000)]
+    enormous = qel.Query(("X",), "X", tuple(properties))
+    asked = [contains(f"word{i:03}") for i in range(300)]
+    with pytest.raises(ValueError, match="cannot be indexed"):
+        poset.insert(enormous, 0)
+    with pytest.raises(ValueError, match="cannot be indexed"):
+        poset.insert_many([(query, 0) for query in [*asked, enormous, contains("other")]])
+    assert len(poset) == len(poset.roots) == 300
+    for query in asked:
+        poset.remove(query, 0)
+    assert not len(poset)
+    assert not poset._matcher.slots.properties
