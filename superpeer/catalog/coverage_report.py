@@ -50,7 +50,8 @@ def write_report(found: Covered) -> str:
     ]
     subtitle = f"{found.asked:,} subscriptions and {found.resources:,} resources"
     if found.rejected:
-        subtitle += f"; {found.rejected:,} lines are no subscription, see the table rejected"
+        lines = "line is" if found.rejected == 1 else "lines are"
+        subtitle += f"; {found.rejected:,} {lines} no subscription, see the table rejected"
     return page("Coverage", subtitle, figures, sections)
 
 

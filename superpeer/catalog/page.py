@@ -61,21 +61,25 @@ class Section(NamedTuple):
 
 
 def page(title: str, subtitle: str, figures: Sequence[tuple[str, str]], sections: Iterable[Section]) -> str:
-    shown = "".join(f'<div class="figure"><b>{_e(value)}</b><span>{_e(name)}</span></div>' for name, value in figures)
-    parts = "".join(f"<h2>{_e(one.title)}</h2><p class='soft'>{_e(one.text)}</p>{one.body}" for one in sections)
+    shown = "".join(
+        f'<div class="figure"><b>{escaped(value)}</b><span>{escaped(name)}</span></div>' for name, value in figures
+    )
+    parts = "".join(
+        f"<h2>{escaped(one.title)}</h2><p class='soft'>{escaped(one.text)}</p>{one.body}" for one in sections
+    )
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width,initial-scale=1'>"
         "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{_e(title)}</title><style>{STYLE}</style></head><body><main>"
-        f"<h1>{_e(title)}</h1><p class='soft'>{_e(subtitle)}</p><div class='figures'>{shown}</div>{parts}"
+        f"<title>{escaped(title)}</title><style>{STYLE}</style></head><body><main>"
+        f"<h1>{escaped(title)}</h1><p class='soft'>{escaped(subtitle)}</p><div class='figures'>{shown}</div>{parts}"
         "<footer>Made by <code>superpeer catalog</code>.</footer></main></body></html>\n"
     )
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], numbers: frozenset[int] = frozenset()) -> Html:
     """A table; the columns in `numbers` are set to the right."""
-    top = "".join(f"<th{_class(i, numbers)}>{_e(name)}</th>" for i, name in enumerate(head))
+    top = "".join(f"<th{_class(i, numbers)}>{escaped(name)}</th>" for i, name in enumerate(head))
     body = "".join(
         "<tr>" + "".join(f"<td{_class(i, numbers)}>{_cell(value)}</td>" for i, value in enumerate(row)) + "</tr>"
         for row in rows
@@ -89,16 +93,16 @@ def join(parts: Iterable[str]) -> Html:
 
 def legend(names: Sequence[str], colours: Sequence[str] = COLOURS) -> Html:
     pairs = zip(names, colours, strict=False)
-    items = (f"<span><i style='background:{colour}'></i>{_e(name)}</span>" for name, colour in pairs)
+    items = (f"<span><i style='background:{colour}'></i>{escaped(name)}</span>" for name, colour in pairs)
     return Html(f"<div class='legend'>{''.join(items)}</div>")
 
 
 def badge(text: str, strong: bool = False) -> Html:
-    return Html(f"<span class='badge{' strong' if strong else ''}'>{_e(text)}</span>")
+    return Html(f"<span class='badge{' strong' if strong else ''}'>{escaped(text)}</span>")
 
 
 def heading(text: str) -> Html:
-    return Html(f"<h3>{_e(text)}</h3>")
+    return Html(f"<h3>{escaped(text)}</h3>")
 
 
 def columns(parts: Iterable[Html]) -> Html:
@@ -106,16 +110,18 @@ def columns(parts: Iterable[Html]) -> Html:
 
 
 def code(text: str) -> Html:
-    return Html(f"<code>{_e(text)}</code>")
+    return Html(f"<code>{escaped(text)}</code>")
 
 
 def note(text: str) -> Html:
-    return Html(f"<p class='note'>{_e(text)}</p>")
+    return Html(f"<p class='note'>{escaped(text)}</p>")
 
 
 def percent(part: float, whole: float) -> str:
     if not whole:
         return "-"
+    if not part:
+        return "0 %"
     share = 100 * part / whole
     if 0 < share < 0.05:
         return "< 0.1 %"
@@ -160,8 +166,9 @@ def _class(column: int, numbers: frozenset[int]) -> str:
 def _cell(value: object) -> str:
     if isinstance(value, Html):
         return value
-    return f"{value:,}" if isinstance(value, int) else _e(str(value))
+    return f"{value:,}" if isinstance(value, int) else escaped(str(value))
 
 
-def _e(text: str) -> str:
+def escaped(text: str) -> str:
+    """Text for a page or a drawing. What cannot be shown is replaced, as it may not stand in either."""
     return escape("".join(one if one.isprintable() or one in "\n\t" else "�" for one in text))

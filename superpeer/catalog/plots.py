@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from math import log10
 
-from superpeer.catalog.page import COLOURS, Html, clipped
+from superpeer.catalog.page import COLOURS, Html, clipped, escaped
 
 
 def share_bar(parts: Sequence[int], names: Sequence[str], width: int = 220, height: int = 14) -> Html:
@@ -21,7 +20,7 @@ def share_bar(parts: Sequence[int], names: Sequence[str], width: int = 220, heig
             wide = width * number / whole
             pieces.append(
                 f"<rect x='{at:.2f}' y='0' width='{max(wide, 0.6):.2f}' height='{height}' fill='{colour}'>"
-                f"<title>{escape(name)}: {number:,}</title></rect>"
+                f"<title>{escaped(name)}: {number:,}</title></rect>"
             )
             at += wide
     return _svg(width, height, pieces)
@@ -38,8 +37,8 @@ def bars(rows: Sequence[tuple[str, int]], width: int = 460, label_width: int = 2
         y = i * step
         wide = max(room * number / max(top, 1), 1)
         pieces.append(
-            f"<text x='{label_width - 8}' y='{y + 14}' text-anchor='end'>{escape(clipped(name, label_width // 8))}"
-            f"<title>{escape(clipped(name, 400))}</title></text>"
+            f"<text x='{label_width - 8}' y='{y + 14}' text-anchor='end'>{escaped(clipped(name, label_width // 8))}"
+            f"<title>{escaped(clipped(name, 400))}</title></text>"
             f"<rect x='{label_width}' y='{y + 3}' width='{wide:.1f}' height='{step - 7}' rx='2' fill='{colour}'/>"
             f"<text class='soft' x='{label_width + wide + 6:.1f}' y='{y + 14}'>{number:,}</text>"
         )
@@ -90,7 +89,7 @@ def heat_map(names: Sequence[str], share: Sequence[Sequence[float | None]], widt
     for i, name in enumerate(names):
         y = 22 + i * step
         pieces.append(
-            f"<text x='{label - 8}' y='{y + step / 2 + 4:.1f}' text-anchor='end'>{escape(clipped(name, 30))} "
+            f"<text x='{label - 8}' y='{y + step / 2 + 4:.1f}' text-anchor='end'>{escaped(clipped(name, 30))} "
             f"<tspan class='soft'>{i + 1}</tspan></text>"
             f"<text class='soft' x='{label + (i + 0.5) * step:.1f}' y='14' text-anchor='middle'>{i + 1}</text>"
         )
@@ -101,7 +100,7 @@ def heat_map(names: Sequence[str], share: Sequence[Sequence[float | None]], widt
             pieces.append(
                 f"<rect x='{label + j * step:.1f}' y='{y:.1f}' width='{side:.1f}' height='{side:.1f}' rx='2'"
                 f" style='fill:rgba(var(--cell),{0.06 + 0.94 * value:.3f})'>"
-                f"<title>{escape(name)} and {escape(other)}: {100 * value:.1f} %</title></rect>"
+                f"<title>{escaped(name)} and {escaped(other)}: {100 * value:.1f} %</title></rect>"
             )
     height = 26 + len(names) * step
     return _svg(width, height, pieces)
@@ -134,7 +133,7 @@ def log_histogram(counts: Sequence[tuple[int, int]], axis: str, width: int = 480
             f"{_compact(number) if number else ''}</text>"
             f"<text class='soft' x='{x + step / 2:.1f}' y='{floor + 15}' text-anchor='middle'>{shown}</text>"
         )
-    pieces.append(f"<text class='soft' x='{width / 2}' y='{height - 6}' text-anchor='middle'>{escape(axis)}</text>")
+    pieces.append(f"<text class='soft' x='{width / 2}' y='{height - 6}' text-anchor='middle'>{escaped(axis)}</text>")
     return _svg(width, height, pieces)
 
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from superpeer.catalog.page import COLOURS, Html, Section, clipped, code, columns, join, note, page, percent, table
+from superpeer.catalog.page import (
+    COLOURS,
+    Html,
+    Section,
+    clipped,
+    code,
+    columns,
+    escaped,
+    join,
+    note,
+    page,
+    percent,
+    table,
+)
 from superpeer.catalog.plots import bars, log_histogram
 
 if TYPE_CHECKING:
     from superpeer.catalog.posets import PosetStatistics
 
-BOX_WIDTH, BOX_HEIGHT, GAP = 214, 34, 14
-LAYER = 78
-IN_ROW = 6
+BOX_WIDTH, BOX_HEIGHT, GAP = 200, 50, 12
+LINE_CHARACTERS = 31
+LAYER = 96
+IN_ROW = 5
 SHOWN_DEPTHS = 18
 NAME_STYLE = "fill:#1d2733;font:11px system-ui,sans-serif"
 NOTE_STYLE = "fill:#5b6875;font:10px system-ui,sans-serif"
@@ -63,7 +77,9 @@ def write_report(found: PosetStatistics, drawing: str) -> str:
         ("subscription", "covers"), [(code(clipped(text, 140)), n) for text, n in found.most_general], frozenset({1})
     )
     chain = table(
-        ("", "subscription"), [(str(i + 1), code(clipped(text, 160))) for i, text in enumerate(found.chain[:30])]
+        ("", "subscription"),
+        [(str(i + 1), code(clipped(text, 160))) for i, text in enumerate(found.chain[:30])],
+        frozenset({0}),
     )
     sections = [
         Section("What covering saves", covering, table(("", "number"), rows, frozenset({1}))),
@@ -117,11 +133,10 @@ def draw(places: list[tuple[int, int, int, str]], links: list[tuple[int, int]], 
         x, top = at[number]
         said = _short(text)
         pieces.append(
-            f"<g><title>{escape(text)}</title><rect x='{x - BOX_WIDTH / 2:.1f}' y='{top:.1f}' width='{BOX_WIDTH}'"
+            f"<g><title>{escaped(text)}</title><rect x='{x - BOX_WIDTH / 2:.1f}' y='{top:.1f}' width='{BOX_WIDTH}'"
             f" height='{BOX_HEIGHT}' rx='5' fill='#eef3f8' stroke='{COLOURS[0]}'/>"
-            f"<text x='{x:.1f}' y='{top + 14:.1f}' text-anchor='middle' style='{NAME_STYLE}'>"
-            f"{escape(clipped(said, 34))}</text>"
-            f"<text x='{x:.1f}' y='{top + 28:.1f}' text-anchor='middle' style='{NOTE_STYLE}'>"
+            f"{_lines(said, x, top)}"
+            f"<text x='{x:.1f}' y='{top + 43:.1f}' text-anchor='middle' style='{NOTE_STYLE}'>"
             f"covers {covers:,}</text></g>"
         )
     caption = f"{len(places):,} of {whole:,} places"
@@ -131,6 +146,16 @@ def draw(places: list[tuple[int, int, int, str]], links: list[tuple[int, int]], 
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:.0f} {height:.0f}' width='{width:.0f}'"
         f" height='{height:.0f}' role='img'>{''.join(pieces)}</svg>"
+    )
+
+
+def _lines(text: str, x: float, top: float) -> str:
+    """A text on one or two lines of a box."""
+    lines = wrap(text, LINE_CHARACTERS, max_lines=2, placeholder=" …", break_long_words=True) or [""]
+    starts = (top + 22,) if len(lines) == 1 else (top + 15, top + 29)
+    return "".join(
+        f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='middle' style='{NAME_STYLE}'>{escaped(line)}</text>"
+        for y, line in zip(starts, lines, strict=True)
     )
 
 

@@ -115,6 +115,8 @@ def _properties_text(found: Profile) -> str:
 
 
 def _properties(found: Profile, common: list[Property]) -> Html:
+    if not common:
+        return note("There is none: nothing that was read has an IRI as subject.")
     names = [FORM_NAMES[form] for form in views.FORMS]
     rows = [
         (
@@ -185,6 +187,8 @@ def _details(found: Profile, common: list[Property]) -> list[Section]:
 
 
 def _together(found: Profile, common: list[Property]) -> list[Section]:
+    if not common:
+        return []
     names = [one.property for one in common[:SHOWN_IN_MAP]]
     resources = {one.property: one.resources for one in found.properties}
     both = {(pair.first, pair.second): pair.resources for pair in found.pairs}
