@@ -36,7 +36,6 @@ lint: $(READY) ## check style and types only
 soak: $(READY) ## run random histories of backbones and networks for thousands of seeds
 	@SOAK_SEEDS=$${SOAK_SEEDS:-2000} $(BIN)/python -m pytest -q -n auto --maxprocesses 8 tests/hypercup/test_histories.py tests/superpeer/sim
 	@FUZZ_CASES=$${FUZZ_CASES:-3000} $(BIN)/python -m pytest -q tests/superpeer/daemon/test_fuzz.py
-	@SPARK_TESTS=1 $(BIN)/python -m pytest -q tests/superpeer/catalog
 	@PROCESS_SEEDS=$${PROCESS_SEEDS:-50} $(BIN)/python -m pytest -q tests/superpeer/test_processes.py
 
 bench: $(READY) ## run the benchmarks and print their tables

@@ -20,7 +20,7 @@ from decimal import Decimal
 from functools import cache
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyoxigraph as ox
 
@@ -208,7 +208,7 @@ class Catalogue(Bibliographic):
         found: dict[Any, Publication] = {}
         counts: dict[str, Counter[str]] = {CREATOR: Counter(), TITLE: Counter(), PART_OF: Counter()}
         with gzip.open(path) if path.endswith(".gz") else Path(path).open("rb") as stream:
-            for quad in islice(ox.parse(stream, format=ox.RdfFormat.N_TRIPLES, lenient=True), most):
+            for quad in islice(ox.parse(cast(Any, stream), format=ox.RdfFormat.N_TRIPLES, lenient=True), most):
                 found.setdefault(quad.subject, []).append(quad.triple)
                 counter = counts.get(quad.predicate.value)
                 if counter is not None:
@@ -216,7 +216,8 @@ class Catalogue(Bibliographic):
                     counter.update(text.lower().split() if counter is counts[TITLE] else [text])
         self._published = [triples for triples in found.values() if len(triples) > 2]
         self._random.shuffle(self._published)
-        self.authors = [tuple(name.rpartition(" ")[::2]) for name, _ in counts[CREATOR].most_common()]
+        names = [name.rpartition(" ") for name, _ in counts[CREATOR].most_common()]
+        self.authors = [(first, last) for first, _, last in names]
         self.subjects = [part for part, _ in counts[PART_OF].most_common()]
         self.words = [word for word, _ in counts[TITLE].most_common() if len(word) > 2]
         self._interest_in_authors = Zipf(len(self.authors), 1.0)
@@ -244,7 +245,7 @@ class Ranges:
         """The alternatives of queries that are never written: normalising ten comparisons takes longer than all
         else."""
         for _ in range(number):
-            slots = {}
+            slots: dict[str, tuple[Slot, ...]] = {}
             for name in self._random.sample(self._names, self._asked):
                 low = self._random.randrange(1_000_000 - self._width)
                 slots[name] = (Slot(integers(low, low + self._width)),)

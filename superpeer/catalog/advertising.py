@@ -22,7 +22,8 @@ from qel.advertisements import AdvertisedValue
 from qel.names import RDF_TYPE
 from qel.values import integer_view
 from superpeer.catalog.columns import URI
-from superpeer.catalog.profile import FEW_VALUES, Profile, Property, TopValue, has_integers_only
+from superpeer.catalog.profile import Profile, Property, TopValue, has_integers_only
+from superpeer.catalog.values import FEW_VALUES
 
 LEVELS = ("schemas", "properties", "values", "recommended")
 

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 EVERY = "5 seconds"
 
 
+def require_directory(paths: Sequence[str], directory: Path) -> None:
+    if len(paths) != 1 or not Path(paths[0]).is_dir():
+        raise UnreadableCatalogue("--follow takes one directory, into which files arrive")
+    if directory.resolve().is_relative_to(Path(paths[0]).resolve()):
+        raise UnreadableCatalogue("--out must not lie inside the directory that is followed")
+
+
 def follow_directory(
     spark: SparkSession,
     paths: Sequence[str],
@@ -34,10 +41,7 @@ def follow_directory(
     steps: Steps = SILENT,
 ) -> None:
     """Runs until interrupted; with `once`, until all that is there is read."""
-    if len(paths) != 1 or not Path(paths[0]).is_dir():
-        raise UnreadableCatalogue("--follow takes one directory, into which files arrive")
-    if directory.resolve().is_relative_to(Path(paths[0]).resolve()):
-        raise UnreadableCatalogue("--out must not lie inside the directory that is followed")
+    require_directory(paths, directory)
 
     def renew(_batch: DataFrame, _number: int) -> None:
         tell(profile_files(spark, paths, directory, approximate=approximate, budget_bytes=budget_bytes, steps=steps))

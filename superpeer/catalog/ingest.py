@@ -5,60 +5,67 @@
     DIR/parsed/nested     triples with a blank node as subject or object, as they were read
     DIR/parsed/rejected   what was not read, with the reason
     DIR/lifted-N          triples with blank objects, after names were put in their place
-    DIR/repeated-N        what came more than once, each once, where this is little; else
-    DIR/distinct-N        all triples, each once
+    DIR/distinct-N        all triples, each once, if many came more than once
+    DIR/about-N           what is known of resources, see `superpeer.catalog.knowledge`; also which triples came before,
+                          if they are few
 
 Tasks write Parquet themselves, under the name of their split: a task that runs again writes the same file again.
-Files that were added since are read in addition; if one changed or went, everything is read anew.
+Files that were added since are read in addition; if one changed or went, everything is read anew. Whatever a job left
+that did not come to its end belongs to no manifest, and is deleted by the next.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow import fs
 
 from superpeer.catalog.columns import BLANK, REJECTED, TRIPLES, file_mark
 from superpeer.catalog.inputs import File, Split, UnreadableCatalogue, cut, find_files, open_uri, uri_of
+from superpeer.catalog.knowledge import REPEATED, Knowledge, read_knowledge, write_knowledge
 from superpeer.catalog.lifting import count_anonymous, lifted
 from superpeer.catalog.progress import SILENT, Steps
 from superpeer.catalog.reading import Reading, read_split, rejected_batch
+from superpeer.catalog.records import LITTLE, find_records
+from superpeer.catalog.scanning import Unit, find_units
 from superpeer.catalog.session import cores
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-VERSION = 1
+VERSION = 2
+_OURS = re.compile(r"parsed|(?:lifted|distinct|about)-[0-9]+")
 MANIFEST = "manifest.json"
 PARSED = "parsed"
 ROWS_IN_GROUP = 250_000
-LITTLE = 100_000
-"""Up to so many repeated triples are left out on reading; with more, the table is written anew."""
-
-_SUMMARY = pa.schema(
-    [("plain", pa.int64()), ("nested", pa.int64()), ("rejected", pa.int64()), ("undecided", pa.int64())]
-)
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a catalogue was made of. `read` are triples as read, `triples` those that are left: lifted, each once."""
+    """What a catalogue was made of. `read` are triples as read, `triples` those that are left: lifted, each once.
+    `properties` are all that were read; tasks know them by their numbers."""
 
     files: tuple[File, ...]
     tables: tuple[str, ...]
+    properties: tuple[str, ...]
     read: int
     triples: int
+    resources: int
     rejected: int
     undecided: int
     nested: int
     repeated: int
     anonymous: int
-    repeats: str | None = None
+    has_repeats: bool = False
     generation: int = 0
     version: int = VERSION
 
@@ -71,7 +78,8 @@ class Manifest:
         if data.get("version") != VERSION:
             return None
         files = tuple(File(**file) for file in data.pop("files"))
-        return Manifest(files=files, tables=tuple(data.pop("tables")), **data)
+        tables, properties = tuple(data.pop("tables")), tuple(data.pop("properties"))
+        return Manifest(files=files, tables=tables, properties=properties, **data)
 
 
 @dataclass(frozen=True)
@@ -84,10 +92,24 @@ class Catalogue:
     def triples(self, spark: SparkSession) -> DataFrame:
         """All triples with a URI as subject, each once, names lifted: (subject, predicate, object, kind, language,
         datatype)."""
-        found = _table(spark, self.uri, self.manifest.tables).drop("subject_blank")
-        if self.manifest.repeats is None:
-            return found
-        return _with_repeats_once(found, spark.read.parquet(f"{self.uri}/{self.manifest.repeats}"))
+        if self.repeats is None:
+            return _table(spark, self.uri, self.manifest.tables).drop("subject_blank")
+        return _without(spark, self.uri, self.manifest.tables, self.repeats).drop("subject_blank")
+
+    def units(self) -> list[Unit]:
+        return find_units(self.uri, self.manifest.tables)
+
+    @property
+    def repeats(self) -> str | None:
+        """The table of triples that came before, if there is one."""
+        return f"{self.about}/{REPEATED}" if self.manifest.has_repeats else None
+
+    @property
+    def about(self) -> str:
+        return f"{self.uri}/about-{self.manifest.generation}"
+
+    def knowledge(self) -> Knowledge:
+        return read_knowledge(self.about, len(self.manifest.properties))
 
     def rejected(self, spark: SparkSession) -> DataFrame:
         if not self.manifest.rejected:
@@ -103,21 +125,25 @@ def convert(spark: SparkSession, paths: Sequence[str], directory: str, steps: St
     uri = uri_of(directory).rstrip("/")
     files = find_files(paths)
     before = _read_manifest(uri)
+    if before and not set(before.files) <= set(files):
+        before = None
     known = set(before.files) if before else set()
+    _delete_unknown(uri, before)
     if before and known == set(files):
         return Catalogue(uri, before)
-    if not known < set(files):
-        before, known = None, set()
-        _delete(uri)
     fresh = [file for file in files if file not in known]
     steps.say(f"reading {len(fresh):,} files" if len(fresh) > 1 else f"reading {fresh[0].uri.rpartition('/')[2]}")
     counted = _parse(spark, fresh, f"{uri}/{PARSED}")
     manifest = _settle(spark, uri, counted, before, files, steps)
     _write_text(uri, MANIFEST, manifest.to_json())
-    if before:
-        for table in {*before.tables, before.repeats} - {*manifest.tables, manifest.repeats, None}:
-            _delete(f"{uri}/{table}")
+    _delete_unknown(uri, manifest)
     return Catalogue(uri, manifest)
+
+
+def require_input(paths: Sequence[str]) -> None:
+    """Complains of what cannot be read at all. It needs no Spark, so it answers at once."""
+    if len(paths) != 1 or opened(paths[0]) is None:
+        find_files(paths)
 
 
 def opened(path: str) -> Catalogue | None:
@@ -127,25 +153,45 @@ def opened(path: str) -> Catalogue | None:
     return Catalogue(uri, manifest) if manifest else None
 
 
-def _parse(spark: SparkSession, files: list[File], target: str) -> dict[str, int]:
+def _parse(spark: SparkSession, files: list[File], target: str) -> Parsed:
     for part in ("plain", "nested", "rejected"):
         system, path = open_uri(target)
         system.create_dir(f"{path}/{part}", recursive=True)
     splits = cut(files, cores(spark))
-    tasks = spark.sparkContext.parallelize([(split,) for split in splits], len(splits))
-    frame = tasks.mapPartitions(lambda rows: (_read_into(split, target) for (split,) in rows))
-    totals = frame.reduce(lambda one, other: tuple(a + b for a, b in zip(one, other, strict=True)))
-    return dict(zip(_SUMMARY.names, totals, strict=True))
+    tasks = spark.sparkContext.parallelize(splits, len(splits))
+    return tasks.map(lambda split: _read_into(split, target)).reduce(add)
 
 
-def _read_into(split: Split, target: str) -> tuple[int, ...]:
-    """Runs in a task: reads a split, writes its tables, and returns how many rows they have."""
+@dataclass(frozen=True)
+class Parsed:
+    """How many rows were written, how many lines were undecided, and which properties there are."""
+
+    plain: int
+    nested: int
+    rejected: int
+    undecided: int
+    properties: frozenset[str]
+
+    def __add__(self, other: Parsed) -> Parsed:
+        return Parsed(
+            self.plain + other.plain,
+            self.nested + other.nested,
+            self.rejected + other.rejected,
+            self.undecided + other.undecided,
+            self.properties | other.properties,
+        )
+
+
+def _read_into(split: Split, target: str) -> Parsed:
+    """Runs in a task: reads a split and writes its tables."""
     pa.set_cpu_count(1)
     reading = Reading()
+    properties: set[str] = set()
     name = f"{file_mark(split.file.uri)}-{split.start_bytes:015d}.parquet"
     plain, nested = _Writer(f"{target}/plain", name, TRIPLES), _Writer(f"{target}/nested", name, TRIPLES)
     with plain, nested:
         for batch in read_split(split, reading):
+            properties.update(batch.column("predicate").dictionary.to_pylist())
             is_nested = _is_nested(batch)
             if is_nested is None:
                 plain.write(batch)
@@ -155,7 +201,7 @@ def _read_into(split: Split, target: str) -> tuple[int, ...]:
     with _Writer(f"{target}/rejected", name, REJECTED) as rejected:
         if reading.rejected:
             rejected.write(rejected_batch(reading.rejected))
-    return plain.rows, nested.rows, rejected.rows, reading.undecided
+    return Parsed(plain.rows, nested.rows, rejected.rows, reading.undecided, frozenset(properties))
 
 
 def _is_nested(batch: pa.RecordBatch) -> pa.Array | None:
@@ -211,15 +257,15 @@ class _Writer:
 def _settle(
     spark: SparkSession,
     uri: str,
-    counted: dict[str, int],
+    counted: Parsed,
     before: Manifest | None,
     files: Iterable[File],
     steps: Steps,
 ) -> Manifest:
     """Lifts names and drops what is there twice."""
     generation = before.generation + 1 if before else 0
-    nested = counted["nested"] + (before.nested if before else 0)
-    read = counted["plain"] + counted["nested"] + (before.read if before else 0)
+    nested = counted.nested + (before.nested if before else 0)
+    read = counted.plain + counted.nested + (before.read if before else 0)
     tables = [f"{PARSED}/plain"] if read > nested else []
     anonymous = 0
     if nested:
@@ -229,65 +275,46 @@ def _settle(
         lifted(rows).write.mode("overwrite").parquet(f"{uri}/{table}")
         anonymous = count_anonymous(rows)
         tables.append(table)
-    steps.say("looking for triples that come more than once")
-    all_triples = _table(spark, uri, tables).drop("subject_blank")
-    total, repeated = _count_repeated(all_triples)
-    repeats = None
-    if repeated and repeated > LITTLE:
+    steps.say("looking at resources")
+    names = sorted(counted.properties.union(before.properties if before else ()))
+    units = find_units(uri, tables)
+    found = find_records(spark, units, names, read)
+    repeated = found.found.repeated
+    write_knowledge(f"{uri}/about-{generation}", found, units)
+    if repeated > LITTLE:
+        everything = _table(spark, uri, tables).drop("subject_blank")
         tables = [f"distinct-{generation}"]
-        all_triples.dropDuplicates().write.mode("overwrite").parquet(f"{uri}/{tables[0]}")
-    elif repeated:
-        repeats = f"repeated-{generation}"
-        _repeats(all_triples).write.mode("overwrite").parquet(f"{uri}/{repeats}")
-    manifest = Manifest(
+        everything.dropDuplicates().write.mode("overwrite").parquet(f"{uri}/{tables[0]}")
+    return Manifest(
         tuple(files),
-        tuple(tables),
+        tuple(tables) if found.found.triples else (),
+        tuple(names),
         read,
-        total - repeated,
-        counted["rejected"] + (before.rejected if before else 0),
-        counted["undecided"] + (before.undecided if before else 0),
+        found.found.triples - repeated,
+        found.found.resources,
+        counted.rejected + (before.rejected if before else 0),
+        counted.undecided + (before.undecided if before else 0),
         nested,
         repeated,
         anonymous,
-        repeats,
+        0 < repeated <= LITTLE,
         generation,
     )
-    return manifest if manifest.triples else replace(manifest, tables=())
 
 
-def _marked(triples: DataFrame) -> DataFrame:
-    """With two hashes of the whole triple: moving these costs a tenth of moving the triples."""
+def _without(spark: SparkSession, uri: str, tables: Sequence[str], repeats: str) -> DataFrame:
+    """Tables without the rows that a table of files and rows lists."""
     from pyspark.sql import functions as f
 
-    columns = triples.columns
-    return triples.select(*columns, f.xxhash64(*columns).alias("a"), f.hash(*reversed(columns)).alias("b"))
-
-
-def _count_repeated(triples: DataFrame) -> tuple[int, int]:
-    """How many rows there are, and how many of them are not the first of their kind."""
-    from pyspark.sql import functions as f
-
-    counted = _marked(triples).groupBy("a", "b").agg(f.count("*").alias("n"))
-    row = counted.agg(f.sum("n").alias("total"), f.count("*").alias("distinct")).first()
-    assert row is not None
-    total = row["total"] or 0
-    return total, total - row["distinct"]
-
-
-def _repeats(triples: DataFrame) -> DataFrame:
-    """The rows that are there more than once, once, with their hashes."""
-    from pyspark.sql import functions as f
-
-    marked = _marked(triples)
-    often = marked.groupBy("a", "b").agg(f.count("*").alias("n")).where(f.col("n") > 1).drop("n")
-    return marked.join(f.broadcast(often), ["a", "b"]).dropDuplicates()
-
-
-def _with_repeats_once(triples: DataFrame, repeats: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as f
-
-    others = _marked(triples).join(f.broadcast(repeats.select("a", "b")), ["a", "b"], "left_anti")
-    return others.unionByName(repeats).drop("a", "b")
+    listed = f.broadcast(spark.read.parquet(repeats))
+    kept = [
+        spark.read.parquet(f"{uri}/{table}")
+        .withColumns({"file": f.col("_metadata.file_name"), "row": f.col("_metadata.row_index")})
+        .join(listed, ["file", "row"], "left_anti")
+        .drop("file", "row")
+        for table in tables
+    ]
+    return reduce(lambda one, other: one.unionByName(other), kept)
 
 
 def _table(spark: SparkSession, uri: str, tables: Sequence[str]) -> DataFrame:
@@ -322,9 +349,14 @@ def _write_text(uri: str, name: str, text: str) -> None:
     system.move(f"{path}/{name}.draft", f"{path}/{name}")
 
 
-def _delete(uri: str) -> None:
+def _delete_unknown(uri: str, manifest: Manifest | None) -> None:
+    """Deletes what a job left that was changed or did not end, and nothing that is not ours."""
     system, path = open_uri(uri)
-    try:
-        system.delete_dir(path)
-    except FileNotFoundError:
-        return
+    kept = {PARSED, *manifest.tables, f"about-{manifest.generation}"} if manifest else set()
+    for info in system.get_file_info(fs.FileSelector(path, allow_not_found=True)):
+        if info.type == fs.FileType.Directory and _OURS.fullmatch(info.base_name) and info.base_name not in kept:
+            system.delete_dir(info.path)
+    marks = {file_mark(file.uri) for file in manifest.files} if manifest else set()
+    for info in system.get_file_info(fs.FileSelector(f"{path}/{PARSED}", recursive=True, allow_not_found=True)):
+        if info.type == fs.FileType.File and info.base_name.partition("-")[0] not in marks:
+            system.delete_file(info.path)

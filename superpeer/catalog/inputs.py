@@ -93,7 +93,7 @@ def open_uri(uri: str) -> tuple[fs.FileSystem, str]:
     try:
         system, path = fs.FileSystem.from_uri(uri)
     except (OSError, ValueError) as error:
-        raise UnreadableCatalogue(f"{uri} cannot be opened: {error}") from None
+        raise UnreadableCatalogue(f"{uri} cannot be opened: {str(error).partition(chr(10))[0]}") from None
     return system, path
 
 

@@ -6,7 +6,7 @@ one space between terms. For these lines the places of spaces, quotes and line e
 needed to cut out the terms: the boundaries become the offsets of one Arrow array over the bytes of the block.
 
 What the expression does not accept is *undecided*: it may be right all the same, and pyoxigraph says so; see
-`superpeer.catalog.documents`.
+`superpeer.catalog.reading`.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ are small, summaries all of them, and are written from here; what is large is wr
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any, get_type_hints
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from superpeer.errors import SuperpeerError
 
 _TYPES: dict[Any, pa.DataType] = {
     str: pa.string(),
@@ -27,8 +30,17 @@ _TYPES: dict[Any, pa.DataType] = {
 }
 
 
+class UnwritableOutput(SuperpeerError):
+    """The output directory cannot be made or written."""
+
+
 def prepare(directory: Path) -> Path:
-    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnwritableOutput(f"--out {directory} cannot be made a directory: {error.strerror}") from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise UnwritableOutput(f"--out {directory} cannot be written")
     return directory
 
 

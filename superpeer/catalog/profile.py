@@ -1,9 +1,8 @@
 """What is in a catalogue: for each property how often, for what, with which values, and together with what.
 
-Four passes over the Parquet table, none of which moves a whole triple between tasks: simple counts need no
-exchange; values and subjects are exchanged as hashes of 96 bits, and only the texts of top values are fetched
-afterwards. With `approximate`, distinct values are estimated by HyperLogLog, and top values are left out for
-properties that have very many.
+Resources were looked at when the catalogue was made (`superpeer.catalog.records`); one more pass looks at values
+(`superpeer.catalog.values`). With `approximate`, the distinct values of properties that have very many are estimated by
+HyperLogLog, and their top values are left out.
 
 All results are lists in one order, whatever the partitioning: ties are broken by the values themselves.
 """
@@ -12,31 +11,20 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qel.names import RDF_TYPE, namespace
-from superpeer.catalog import views
-from superpeer.catalog.columns import BLANK, URI
+from superpeer.catalog.columns import URI
 from superpeer.catalog.ingest import Catalogue
 from superpeer.catalog.progress import SILENT, Steps
+from superpeer.catalog.records import estimate
+from superpeer.catalog.values import FEW_VALUES, TOP_VALUES, Counts, Text, find_values
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-TOP_VALUES = 20
-LEAST_COUNT = 2
-"""A value that occurs once is no top value."""
 MANY_VALUES = 100_000
-FEW_VALUES = 256
-"""Of properties with no more distinct values than this all are known, for advertising."""
-MAX_TEXT = 400
-MAX_PROPERTIES_IN_PAIRS = 200
-WORD_BITS = 62
-"""How many properties are a bit each in one word of the set of a subject."""
-
-
-Breakdown = dict[str, tuple[tuple[str, int], ...]]
-"""For each property what its values have, with how many have it, the most common first."""
+"""With `approximate`, the values of properties with more than this are not told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,268 +107,78 @@ class Profile:
 
 
 def profile(spark: SparkSession, catalogue: Catalogue, approximate: bool = False, steps: Steps = SILENT) -> Profile:
-    return profile_of(catalogue.triples(spark), approximate, steps)
-
-
-def profile_of(triples: DataFrame, approximate: bool = False, steps: Steps = SILENT) -> Profile:
-    """The profile of triples that are there once each: (subject, predicate, object, kind, language, datatype)."""
-    steps.say("counting values and their views")
-    counted = {row["predicate"]: row for row in _counts(triples, approximate).collect()}
-    names = sorted(counted)
-    steps.say("counting distinct values")
-    distinct, top = _values(triples, counted, approximate)
-    steps.say("looking at resources")
-    shapes = _shapes(triples, names)
-    few = _few_values(triples, [name for name in names if distinct[name] <= FEW_VALUES])
-    languages, datatypes = _breakdowns(triples)
-    most, resources_with, pairs = _of_shapes(shapes, names)
+    manifest, known = catalogue.manifest, catalogue.knowledge()
+    names = manifest.properties
+    estimates = {name: estimate(some) for name, some in known.registers.items()} if approximate else {}
+    many = frozenset(name for name, number in estimates.items() if number > MANY_VALUES)
+    steps.say("counting values")
+    found = find_values(spark, catalogue.units(), names, manifest.read, catalogue.repeats, many)
     properties = tuple(
-        _property(counted[name], resources_with[name], most[name], distinct[name], approximate, languages, datatypes)
-        for name in names
+        _property(
+            names[number],
+            int(known.resources[number]),
+            int(known.most_values[number]),
+            estimates[number] if number in many else found.distinct[number],
+            number not in many,
+            found.counts[number],
+        )
+        for number in sorted(found.counts)
     )
-    classes = _classes(triples, few, distinct.get(RDF_TYPE, 0))
+    few = tuple(_top_value(names, text) for text in found.few)
     return Profile(
-        sum(one.values for one in properties),
-        shapes.resources,
+        manifest.triples,
+        manifest.resources,
         properties,
-        classes,
-        top,
+        _classes(spark, catalogue, few, properties),
+        tuple(_top_value(names, text) for text in found.top),
         few,
-        pairs,
-        shapes.common,
+        tuple(Pair(names[first], names[second], resources) for first, second, resources in known.pairs),
+        tuple((tuple(names[number] for number in shape), resources) for shape, resources in known.shapes),
     )
 
 
-def _counts(triples: DataFrame, approximate: bool) -> DataFrame:
-    """Everything that one pass counts for each property."""
-    from pyspark.sql import functions as f
-
-    viewed = triples.withColumn("trimmed", views.trimmed()).withColumn("form", views.form())
-    viewed = viewed.withColumn("as_integer", views.integer())
-
-    def count(condition: Column) -> Column:
-        return f.count(f.when(condition, 1))
-
-    is_integer = f.col("form").isin(views.YEAR, views.DATE, views.INTEGER)
-    columns = [
-        f.count("*").alias("values"),
-        *(count(f.col("form") == form).alias(form) for form in views.FORMS),
-        count(views.invalid()).alias("invalid"),
-        f.min("as_integer").alias("lowest"),
-        f.max("as_integer").alias("highest"),
-        count(is_integer & f.col("as_integer").isNull()).alias("beyond"),
-        f.max(f.length("object")).alias("longest"),
-    ]
-    if approximate:
-        value = f.xxhash64("object", "kind", "language", "datatype")
-        columns.append(f.approx_count_distinct(value, 0.02).alias("about"))
-    return viewed.groupBy("predicate").agg(*columns)
+def _top_value(names: tuple[str, ...], text: Text) -> TopValue:
+    return TopValue(names[text.property], text.object, text.kind, text.language, text.datatype, text.count)
 
 
-def _values(
-    triples: DataFrame, counted: dict[str, Any], approximate: bool
-) -> tuple[dict[str, int], tuple[TopValue, ...]]:
-    """How many distinct values each property has, and its top values."""
-    from pyspark.sql import functions as f
-    from pyspark.sql.window import Window
-
-    hashed = _with_hashes(triples)
-    about: dict[str, int] = {}
-    if approximate:
-        about = {name: int(row["about"]) for name, row in counted.items()}
-        listed = [name for name, number in about.items() if number <= MANY_VALUES]
-        hashed = hashed.where(f.col("predicate").isin(*listed))
-    by_value = hashed.groupBy("predicate", "kind", "a", "b").agg(f.count("*").alias("count")).cache()
-    try:
-        distinct = about or {
-            row["predicate"]: row["n"] for row in by_value.groupBy("predicate").agg(f.count("*").alias("n")).collect()
-        }
-        often = by_value.where((f.col("count") >= LEAST_COUNT) & (f.col("kind") != BLANK))
-        ranked = often.withColumn(
-            "rank", f.rank().over(Window.partitionBy("predicate").orderBy(f.col("count").desc()))
-        ).where(f.col("rank") <= TOP_VALUES)
-        # Ties at the last place are all fetched, and broken by the texts.
-        texts = (
-            _with_hashes(triples)
-            .join(f.broadcast(ranked.drop("rank")), ["predicate", "kind", "a", "b"])
-            .groupBy("predicate", "kind", "a", "b", "count")
-            .agg(*(f.first(name).alias(name) for name in ("object", "language", "datatype")))
-        )
-        order = Window.partitionBy("predicate").orderBy(f.col("count").desc(), "object", "kind", "language", "datatype")
-        rows = (
-            texts.withColumn("place", f.row_number().over(order))
-            .where(f.col("place") <= TOP_VALUES)
-            .orderBy("predicate", "place")
-            .collect()
-        )
-    finally:
-        by_value.unpersist()
-    return distinct, tuple(_top_value(row) for row in rows)
-
-
-def _with_hashes(triples: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as f
-
-    value = ("object", "kind", "language", "datatype")
-    return triples.select("predicate", *value, f.xxhash64(*value).alias("a"), f.hash(*reversed(value)).alias("b"))
-
-
-def _few_values(triples: DataFrame, names: list[str]) -> tuple[TopValue, ...]:
-    """All values of properties that have few."""
-    from pyspark.sql import functions as f
-
-    if not names:
-        return ()
-    columns = ("predicate", "object", "kind", "language", "datatype")
-    rows = (
-        triples.where(f.col("predicate").isin(*names) & (f.col("kind") != BLANK))
-        .groupBy(*columns)
-        .agg(f.count("*").alias("count"))
-        .orderBy(*columns)
-        .collect()
-    )
-    return tuple(_top_value(row) for row in rows)
-
-
-def _top_value(row: Any) -> TopValue:
-    return TopValue(row["predicate"], row["object"], row["kind"], row["language"], row["datatype"], row["count"])
-
-
-@dataclass(frozen=True)
-class Shapes:
-    """Sets of properties as sets of their numbers, with how many resources have them, and how many values at most."""
-
-    resources: int
-    by_set: dict[frozenset[int], int]
-    most_values: dict[str, int]
-    common: tuple[tuple[tuple[str, ...], int], ...]
-
-
-MOST_SHAPES = 200_000
-COMMON_SHAPES = 30
-
-
-def _shapes(triples: DataFrame, names: list[str]) -> Shapes:
-    """The sets of properties that resources have. A set is a few words of bits, so that adding to it is an `or`."""
-    from pyspark.sql import functions as f
-
-    if not names:
-        return Shapes(0, {}, {}, ())
-    words = (len(names) + WORD_BITS - 1) // WORD_BITS
-    numbers = triples.sparkSession.createDataFrame(
-        [(name, i // WORD_BITS, 1 << i % WORD_BITS) for i, name in enumerate(names)],
-        "predicate string, word int, bit long",
-    )
-    numbered = triples.select(f.xxhash64("subject").alias("a"), f.hash("subject").alias("b"), "predicate").join(
-        f.broadcast(numbers), "predicate"
-    )
-    by_property = (
-        numbered.repartition("a", "b").groupBy("a", "b", "predicate", "word", "bit").agg(f.count("*").alias("n"))
-    )
-    by_property = by_property.cache()
-    try:
-        most = {
-            row["predicate"]: row["most"]
-            for row in by_property.groupBy("predicate").agg(f.max("n").alias("most")).collect()
-        }
-        sets = by_property.groupBy("a", "b").agg(
-            *(f.bit_or(f.when(f.col("word") == i, f.col("bit")).otherwise(0)).alias(f"w{i}") for i in range(words))
-        )
-        columns = [f"w{i}" for i in range(words)]
-        rows = sets.groupBy(*columns).agg(f.count("*").alias("n")).orderBy(f.col("n").desc(), *columns)
-        found = {_set_of(row): row["n"] for row in rows.limit(MOST_SHAPES).collect()}
-    finally:
-        by_property.unpersist()
-    named = sorted(
-        ((tuple(names[i] for i in sorted(one)), n) for one, n in found.items()), key=lambda pair: (-pair[1], pair[0])
-    )
-    return Shapes(sum(found.values()), found, most, tuple(named[:COMMON_SHAPES]))
-
-
-def _set_of(row: Any) -> frozenset[int]:
-    return frozenset(
-        word * WORD_BITS + bit for word in range(len(row) - 1) for bit in range(WORD_BITS) if row[word] >> bit & 1
-    )
-
-
-def _of_shapes(shapes: Shapes, names: list[str]) -> tuple[dict[str, int], dict[str, int], tuple[Pair, ...]]:
-    """For each property the most values of one resource and how many resources have it, and how many have two."""
-    with_property = [0] * len(names)
-    for one, resources in shapes.by_set.items():
-        for i in one:
-            with_property[i] += resources
-    common = sorted(range(len(names)), key=lambda i: (-with_property[i], i))[:MAX_PROPERTIES_IN_PAIRS]
-    kept = frozenset(common)
-    pairs: dict[tuple[int, int], int] = {}
-    for one, resources in shapes.by_set.items():
-        ordered = sorted(one & kept)
-        for at, i in enumerate(ordered):
-            for j in ordered[at + 1 :]:
-                pairs[i, j] = pairs.get((i, j), 0) + resources
-    found = tuple(Pair(names[i], names[j], resources) for (i, j), resources in sorted(pairs.items()))
-    return shapes.most_values, dict(zip(names, with_property, strict=True)), found
-
-
-def _breakdowns(triples: DataFrame) -> tuple[Breakdown, Breakdown]:
-    """How many values of each property have which language, and which datatype."""
-    from pyspark.sql import functions as f
-
-    tagged = triples.where((f.col("language") != "") | (f.col("datatype") != ""))
-    rows = tagged.groupBy("predicate", "language", "datatype").agg(f.count("*").alias("n")).collect()
-    return _breakdown(rows, "language"), _breakdown(rows, "datatype")
-
-
-def _breakdown(rows: list[Any], column: str) -> Breakdown:
-    found: dict[str, Counter[str]] = {}
-    for row in rows:
-        if row[column]:
-            found.setdefault(row["predicate"], Counter())[row[column]] += row["n"]
-    return {
-        name: tuple(sorted(some.items(), key=lambda pair: (-pair[1], pair[0]))[:TOP_VALUES])
-        for name, some in found.items()
-    }
-
-
-def _classes(triples: DataFrame, few: tuple[TopValue, ...], distinct: int) -> tuple[tuple[str, int], ...]:
-    from pyspark.sql import functions as f
-
-    if distinct <= FEW_VALUES:
-        found = [(one.object, one.count) for one in few if one.property == RDF_TYPE and one.kind == URI]
-    else:
-        types = triples.where((f.col("predicate") == RDF_TYPE) & (f.col("kind") == URI))
-        found = [(row["object"], row["n"]) for row in types.groupBy("object").agg(f.count("*").alias("n")).collect()]
-    return tuple(sorted(found, key=lambda pair: (-pair[1], pair[0])))
-
-
-def _property(
-    row: Any,
-    resources: int,
-    most: int,
-    distinct: int,
-    approximate: bool,
-    languages: Breakdown,
-    datatypes: Breakdown,
-) -> Property:
-    name = row["predicate"]
+def _property(name: str, resources: int, most: int, distinct: int, exact: bool, counts: Counts) -> Property:
+    forms = counts.forms
     return Property(
         name,
         resources,
-        row["values"],
+        counts.values,
         distinct,
-        not approximate,
+        exact,
         most,
-        row["uri"],
-        row["blank"],
-        row["year"],
-        row["date"],
-        row["integer"],
-        row["decimal"],
-        row["string"],
-        row["invalid"],
-        None if row["lowest"] is None else int(row["lowest"]),
-        None if row["highest"] is None else int(row["highest"]),
-        row["beyond"],
-        row["longest"],
-        languages.get(name, ()),
-        datatypes.get(name, ()),
+        forms["uri"],
+        forms["blank"],
+        forms["year"],
+        forms["date"],
+        forms["integer"],
+        forms["decimal"],
+        forms["string"],
+        counts.invalid,
+        counts.lowest,
+        counts.highest,
+        counts.beyond,
+        counts.longest,
+        _most_common(counts.languages),
+        _most_common(counts.datatypes),
     )
+
+
+def _most_common(counted: Counter[str]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))[:TOP_VALUES])
+
+
+def _classes(
+    spark: SparkSession, catalogue: Catalogue, few: tuple[TopValue, ...], properties: tuple[Property, ...]
+) -> tuple[tuple[str, int], ...]:
+    from pyspark.sql import functions as f
+
+    if all(one.distinct <= FEW_VALUES for one in properties if one.property == RDF_TYPE):
+        found = [(one.object, one.count) for one in few if one.property == RDF_TYPE and one.kind == URI]
+    else:
+        types = catalogue.triples(spark).where((f.col("predicate") == RDF_TYPE) & (f.col("kind") == URI))
+        found = [(row["object"], row["n"]) for row in types.groupBy("object").agg(f.count("*").alias("n")).collect()]
+    return tuple(sorted(found, key=lambda pair: (-pair[1], pair[0])))

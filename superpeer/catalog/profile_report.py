@@ -27,7 +27,8 @@ from superpeer.catalog.page import (
     table,
 )
 from superpeer.catalog.plots import bars, heat_map, histogram, share_bar
-from superpeer.catalog.profile import FEW_VALUES, Profile, Property, has_integers_only
+from superpeer.catalog.profile import Profile, Property, has_integers_only
+from superpeer.catalog.values import FEW_VALUES
 
 SHOWN_PROPERTIES = 30
 SHOWN_DETAILS = 16

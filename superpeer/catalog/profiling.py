@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from superpeer.catalog import outputs, void
 from superpeer.catalog.advertising import BUDGET_BYTES, Advice, advise, to_arguments, to_data
 from superpeer.catalog.ingest import Catalogue, convert
+from superpeer.catalog.inputs import UnreadableCatalogue
 from superpeer.catalog.profile import Pair, Profile, Property, TopValue, profile
 from superpeer.catalog.profile_report import write_report
 from superpeer.catalog.progress import SILENT, Steps
@@ -58,6 +59,16 @@ def profile_files(
     done = Profiled(directory, catalogue, found, advice)
     write(spark, done, name or ", ".join(Path(path).name for path in paths))
     return done
+
+
+def require_triples(done: Profiled) -> None:
+    """Complains of a catalogue in which nothing is said of anything that has a URI. Its report says what there is."""
+    manifest = done.catalogue.manifest
+    if manifest.triples == 0:
+        raise UnreadableCatalogue(
+            f"there is nothing to publish: of {manifest.read:,} triples none has an IRI as subject, and"
+            f" {manifest.rejected:,} lines or documents were rejected; {done.directory / 'report.html'} says why"
+        )
 
 
 def write(spark: SparkSession, done: Profiled, name: str) -> None:

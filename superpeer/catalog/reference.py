@@ -17,7 +17,8 @@ from qel.topics import NO_TOPICS
 from qel.values import Description, Kind, Value, date_view, decimal_view, integer_view
 from superpeer.catalog import views
 from superpeer.catalog.columns import BLANK, LITERAL, URI, Row, file_mark, row_of
-from superpeer.catalog.profile import FEW_VALUES, LEAST_COUNT, TOP_VALUES, Pair, Profile, Property, TopValue
+from superpeer.catalog.profile import Pair, Profile, Property, TopValue
+from superpeer.catalog.values import FEW_VALUES, LEAST_COUNT, TOP_VALUES
 from superpeer.rdf import Problem, read
 from superpeer.rdf.lifting import lift
 

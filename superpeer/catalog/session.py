@@ -2,15 +2,21 @@
 
 Without a word it runs on all cores of this machine. `--master` takes it elsewhere, `--conf` sets anything, and what
 `SPARK_HOME`, `SPARK_CONF_DIR` and `spark-submit` say is honoured: only what nobody set gets a value here.
+
+What Java writes to its standard error goes to a file of this process: most of it says nothing to a user. It is shown
+where a job fails.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
+import re
 import sys
 import tempfile
 import zipfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +28,8 @@ if TYPE_CHECKING:
 
 SHIPPED = ("superpeer", "qel")
 
+_LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
+
 DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
@@ -32,16 +40,20 @@ DEFAULTS = {
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     "spark.sql.files.maxPartitionBytes": "32m",
     "spark.python.worker.faulthandler.enabled": "true",
-    "spark.log.level": "ERROR",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}",
 }
-_LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 
 LOCAL_DEFAULTS = {
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}",
 }
+
+
+MASTERS = re.compile(r"local(?:\[(?:\*|[0-9]+)(?:, *[0-9]+)?\])?|local-cluster\[.*\]|yarn|[a-z0-9]+://.+")
+
+_UNTOLD = re.compile(r"WARNING:|An error occurred while|\s+at ")
+_PREFIX = re.compile(r'^(?:Exception in thread "\S+" |: |[0-9:]+ ERROR \S+: )?(?:[\w.$]+(?:Exception|Error): )*')
 
 
 class SparkMissing(SuperpeerError):
@@ -52,7 +64,11 @@ class SparkMissing(SuperpeerError):
 
 
 class BadSetting(SuperpeerError):
-    """A `--conf` that is not of the form NAME=VALUE."""
+    """A `--conf` that is not of the form NAME=VALUE, or a `--master` that Spark does not know."""
+
+
+class SparkFailed(SuperpeerError):
+    """Spark did not start, or refused a setting."""
 
 
 def start(
@@ -60,7 +76,10 @@ def start(
 ) -> SparkSession:
     """The Spark session of this process, started if there is none."""
     try:
-        from pyspark import SparkConf
+        from py4j.protocol import Py4JError
+        from pyspark import SparkConf, SparkContext
+        from pyspark.errors import PySparkException
+        from pyspark.java_gateway import launch_gateway
         from pyspark.sql import SparkSession
     except ImportError:
         raise SparkMissing from None
@@ -70,23 +89,69 @@ def start(
     os.environ["JAVA_HOME"] = str(find_java().home)
     # Workers must be the Python that has the packages, not whichever comes first on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    given = dict(settings or {})
-    conf = SparkConf()
-    chosen = master or conf.get("spark.master", None) or os.environ.get("MASTER") or "local[*]"
-    builder = SparkSession.builder.appName(name).master(chosen)
+    said = dict(SparkConf().getAll()) | _defaults_file()
+    chosen = master or said.get("spark.master") or os.environ.get("MASTER") or "local[*]"
+    if not MASTERS.fullmatch(chosen):
+        raise BadSetting(f"{chosen} is no master of Spark, such as local[4], spark://HOST:7077 or yarn")
     is_local = chosen.startswith("local")
     if is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    defaults = DEFAULTS | (LOCAL_DEFAULTS if is_local else {})
-    for key, value in defaults.items():
-        if not conf.contains(key):
-            builder = builder.config(key, value)
-    for key, value in given.items():
-        builder = builder.config(key, value)
-    session: SparkSession = builder.getOrCreate()
+    wanted = DEFAULTS | (LOCAL_DEFAULTS if is_local else {}) | {"spark.app.name": name}
+    wanted = {key: value for key, value in wanted.items() if key not in said} | dict(settings or {})
+    try:
+        with _java_log().open("ab") as log:
+            at_start = SparkConf().setAll([*wanted.items(), ("spark.master", chosen)])
+            gateway = launch_gateway(at_start, {"stderr": log})  # type: ignore[no-untyped-call]
+        conf = SparkConf(_jvm=gateway.jvm)
+        # With spark-submit Java runs already, and has settings that only it knows.
+        for key, value in wanted.items():
+            if key in (settings or {}) or not conf.contains(key):
+                conf.set(key, value)
+        if master or not conf.contains("spark.master"):
+            conf.set("spark.master", chosen)
+        session = SparkSession.builder.config(conf=SparkContext(conf=conf, gateway=gateway).getConf()).getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise SparkFailed(f"Spark does not start with these settings: {reason_of(error)}") from None
     if not is_local:
         session.sparkContext.addPyFile(str(_package_of_ourselves()))
     return session
+
+
+def reason_of(error: Exception, said: str | None = None) -> str:
+    """The first line in which Java or Spark says what is wrong, without what only a programmer reads."""
+    lines = ((java_said() if said is None else said) + "\n" + str(error)).splitlines()
+    telling = [line for line in lines if line.strip() and not _UNTOLD.match(line)]
+    return _PREFIX.sub("", telling[0] if telling else type(error).__name__)
+
+
+def is_refused_setting(error: Exception) -> bool:
+    """Whether Spark stumbled over the value of a setting, which it may look at only when a job runs."""
+    return bool(re.search(r"INVALID_CONF_VALUE|NumberFormatException|IllegalArgumentException: spark\.", str(error)))
+
+
+def java_said() -> str:
+    """What Java wrote to its standard error."""
+    return _java_log().read_text(errors="replace")
+
+
+@cache
+def _java_log() -> Path:
+    descriptor, name = tempfile.mkstemp(prefix="superpeer-", suffix=".log")
+    os.close(descriptor)
+    atexit.register(Path(name).unlink, missing_ok=True)
+    return Path(name)
+
+
+def _defaults_file() -> dict[str, str]:
+    """What the user's spark-defaults.conf sets. Spark reads it itself, but what is given to it here would win."""
+    home = os.environ.get("SPARK_HOME")
+    directory = os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else None)
+    path = Path(directory, "spark-defaults.conf") if directory else None
+    if path is None or not path.is_file():
+        return {}
+    lines = (line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines())
+    pairs = (re.split(r"\s*[=:\s]\s*", line, maxsplit=1) for line in lines if line and not line.startswith("#"))
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
 
 def parse_settings(given: list[str]) -> dict[str, str]:

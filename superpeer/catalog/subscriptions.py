@@ -64,7 +64,9 @@ def read_subscriptions(spark: SparkSession, paths: Sequence[str], scratch: str) 
     totals = table.agg(f.count("*").alias("distinct"), f.sum("asked").alias("asked")).first()
     assert totals is not None
     if not totals["distinct"]:
-        raise UnreadableCatalogue("there is no subscription in " + ", ".join(paths))
+        first = rejected.orderBy("text").first()
+        why = f"; {first['text'][:80]!r} is none: {first['reason']}" if first else ""
+        raise UnreadableCatalogue(f"there is no subscription in {', '.join(paths)}{why}")
     return Subscriptions(table, rejected, totals["distinct"], totals["asked"], rejected.count())
 
 
@@ -123,6 +125,7 @@ def _parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _texts(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     from pyspark.sql import functions as f
 
+    require_files(paths)
     single = [uri for path in paths for uri in _expanded(path) if uri.endswith(".qel")]
     lines = [uri for path in paths for uri in _expanded(path) if not uri.endswith(".qel")]
     frames = []
@@ -132,10 +135,14 @@ def _texts(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
         text = f.col("value")
         said = spark.read.text(lines).where((f.trim(text) != "") & ~f.ltrim(text).startswith("#"))
         frames.append(said.repartition(spark.sparkContext.defaultParallelism * 4, f.xxhash64("value")))
-    if not frames:
-        raise UnreadableCatalogue("there is no file of subscriptions in " + ", ".join(paths))
     whole = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
     return whole.select(f.make_valid_utf8("value").alias("value"))
+
+
+def require_files(paths: Sequence[str]) -> None:
+    """Complains of paths that are not there. It needs no Spark, so it answers at once."""
+    if not [uri for path in paths for uri in _expanded(path)]:
+        raise UnreadableCatalogue("there is no file of subscriptions in " + ", ".join(paths))
 
 
 def _expanded(path: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The views of values as Spark expressions: the same answers as `qel.values`, without leaving the JVM.
+"""The views of values, in columns: the same answers as `qel.values`, without a Python object for a value.
 
 Every value is of one *form*, which says which views it has:
 
@@ -15,14 +15,17 @@ A typed literal is *invalid* when its datatype promises a view that its text doe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from qel.names import XSD
 from qel.values import MAX_NUMBER_CHARACTERS
 from superpeer.catalog.columns import BLANK, URI
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
+from superpeer.catalog.hashing import buffers_of
 
 YEAR, DATE, INTEGER, DECIMAL, STRING = "year", "date", "integer", "decimal", "string"
 FORMS = (URI, BLANK, YEAR, DATE, INTEGER, DECIMAL, STRING)
@@ -35,6 +38,15 @@ DATE_TEXT = rf"\A[+-]?[0-9]{{4,9}}-(?:(?:0[1-9]|1[0-2])|(?:{_DAY})(?:[Tt ]{_TIME
 INTEGER_TEXT = r"\A[+-]?[0-9]+\z"
 NUMBER_TEXT = r"\A[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?\z"
 _LEAP_DAY = r"\A[+-]?[0-9]{4,9}-02-29"
+_WRITTEN = r"\A\+?(?P<number>-?[0-9]+)"
+_SPACE = " \t\r\n"
+_STARTS = np.isin(np.arange(256), list(f"{_SPACE}+-.0123456789".encode()))
+"""The bytes with which a number or a date can start."""
+
+MOST_DIGITS_AT_ONCE = 18
+"""What fits into 64 bits; longer integers are read one by one."""
+BEYOND = 10**38
+"""Integers from here on are counted, but their size is not kept."""
 
 INTEGER_TYPES = tuple(
     XSD + name
@@ -54,52 +66,55 @@ PROMISES: dict[str, tuple[str, ...]] = {
 """The forms that a literal of a datatype may have."""
 
 
-def trimmed() -> Column:
-    """The text of an object without the white space that does not count; null where no number or date can start."""
-    from pyspark.sql import functions as f
+@dataclass(frozen=True)
+class Integers:
+    """Integer views: of the literals at `short` as numbers of 64 bits, of those at `long` as Python's."""
 
-    first = f.substring("object", 1, 1)
-    starts = f.lit(" \t\r\n+-.0123456789").contains(first) & (f.length("object") > 0)
-    return f.when((f.col("kind") == "literal") & starts, f.trim(f.col("object"), f.lit(" \t\r\n")))
-
-
-def form() -> Column:
-    """The form of the value in the columns `object`, `kind` and `trimmed`."""
-    from pyspark.sql import functions as f
-
-    text = f.col("trimmed")
-    short = f.length(text) <= MAX_NUMBER_CHARACTERS
-    year = f.regexp_extract(text, r"\A[+-]?([0-9]{4,9})", 1).cast("long")
-    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    return (
-        f.when(f.col("kind") != "literal", f.col("kind"))
-        .when(text.isNull(), f.lit(STRING))
-        .when(text.rlike(YEAR_TEXT), f.lit(YEAR))
-        .when(text.rlike(DATE_TEXT) & (~text.rlike(_LEAP_DAY) | leap), f.lit(DATE))
-        .when(short & text.rlike(INTEGER_TEXT), f.lit(INTEGER))
-        .when(short & text.rlike(NUMBER_TEXT), f.lit(DECIMAL))
-        .otherwise(f.lit(STRING))
-    )
+    short: Any
+    numbers: Any
+    long: list[int]
+    long_numbers: list[int]
 
 
-def integer() -> Column:
-    """The integer view, from the columns `form` and `trimmed`: null where there is none, and where it has more than 38
-    digits."""
-    from pyspark.sql import functions as f
+def forms_of(texts: pa.Array) -> tuple[Any, Integers]:
+    """The forms of literals, as places in `FORMS`, and their integer views."""
+    forms = np.full(len(texts), FORMS.index(STRING), np.int8)
+    offsets, data = buffers_of(texts)
+    filled = np.flatnonzero(offsets[1:] > offsets[:-1])
+    places = filled[_STARTS[data[offsets[:-1][filled]]]]
+    trimmed = pc.utf8_trim(texts.take(pa.array(places)), _SPACE)
+    forms[places] = _forms_of_trimmed(trimmed)
+    whole = np.isin(forms[places], [FORMS.index(form) for form in (YEAR, DATE, INTEGER)])
+    return forms, _integers(trimmed.filter(pa.array(whole)), places[whole])
 
-    written = f.regexp_extract("trimmed", r"\A[+-]?[0-9]+", 0)
-    return f.when(f.col("form").isin(YEAR, DATE, INTEGER), written.try_cast("decimal(38,0)"))
+
+def _forms_of_trimmed(texts: pa.Array) -> Any:
+    short = np.asarray(pc.less_equal(pc.utf8_length(texts), MAX_NUMBER_CHARACTERS))
+    found = np.full(len(texts), FORMS.index(STRING), np.int8)
+    # From the widest form to the narrowest, so that the last word is the right one.
+    found[short & _matches(texts, NUMBER_TEXT)] = FORMS.index(DECIMAL)
+    found[short & _matches(texts, INTEGER_TEXT)] = FORMS.index(INTEGER)
+    found[_matches(texts, DATE_TEXT) & _day_exists(texts)] = FORMS.index(DATE)
+    found[_matches(texts, YEAR_TEXT)] = FORMS.index(YEAR)
+    return found
 
 
-def invalid() -> Column:
-    """Whether the datatype promises what the text does not keep."""
-    from pyspark.sql import functions as f
+def _day_exists(texts: pa.Array) -> Any:
+    """Whether the year has a 29th of February, where this is the day."""
+    exists = ~_matches(texts, _LEAP_DAY)
+    for i in np.flatnonzero(~exists).tolist():
+        year = int(texts[i].as_py().lstrip("+-").partition("-")[0])
+        exists[i] = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return exists
 
-    found = f.lit(False)
-    for types, forms in (
-        (INTEGER_TYPES, (INTEGER, YEAR)),
-        (NUMBER_TYPES, (INTEGER, YEAR, DECIMAL)),
-        (DATE_TYPES, (YEAR, DATE)),
-    ):
-        found = found | (f.col("datatype").isin(*types) & ~f.col("form").isin(*forms))
-    return (f.col("datatype") != "") & found
+
+def _integers(texts: pa.Array, places: Any) -> Integers:
+    written = pc.struct_field(pc.extract_regex(texts, _WRITTEN), "number")
+    fits = np.asarray(pc.less_equal(pc.binary_length(written), MOST_DIGITS_AT_ONCE))
+    numbers = np.asarray(written.filter(pa.array(fits)).cast(pa.int64()))
+    rest = written.filter(pa.array(~fits)).to_pylist()
+    return Integers(places[fits], numbers, places[~fits].tolist(), [int(text) for text in rest])
+
+
+def _matches(texts: pa.Array, expression: str) -> Any:
+    return pc.match_substring_regex(texts, expression).to_numpy(zero_copy_only=False)

@@ -3,12 +3,15 @@
 Everything heavy is imported inside the commands, Spark above all: no other command pays for it.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from superpeer.errors import is_user_error
 
 if TYPE_CHECKING:
     from superpeer.catalog.progress import Steps
@@ -62,7 +65,16 @@ def profile(
 
     superpeer catalog profile catalogue.nt.gz --out profile
     """
-    from superpeer.catalog.profiling import Profiled, profile_files
+    from superpeer.catalog import outputs
+    from superpeer.catalog.following import follow_directory, require_directory
+    from superpeer.catalog.ingest import require_input
+    from superpeer.catalog.profiling import Profiled, profile_files, require_triples
+
+    if follow:
+        require_directory(data, out)
+    else:
+        require_input(data)
+    outputs.prepare(out)
 
     def say(done: Profiled) -> None:
         found, manifest = done.profile, done.catalogue.manifest
@@ -75,13 +87,13 @@ def profile(
 
     with _spark(master, conf) as (spark, steps):
         if follow:
-            from superpeer.catalog.following import follow_directory
-
             follow_directory(
                 spark, data, out, approximate=approximate, budget_bytes=budget, once=once, tell=say, steps=steps
             )
         else:
-            say(profile_files(spark, data, out, approximate=approximate, budget_bytes=budget, steps=steps))
+            done = profile_files(spark, data, out, approximate=approximate, budget_bytes=budget, steps=steps)
+            say(done)
+            require_triples(done)
 
 
 @app.command()
@@ -98,8 +110,15 @@ def coverage(
 
     superpeer catalog coverage catalogue.nt.gz --subscriptions subscriptions.txt --out coverage
     """
+    from superpeer.catalog import outputs
     from superpeer.catalog.covering import cover_files
+    from superpeer.catalog.ingest import require_input
+    from superpeer.catalog.subscriptions import require_files
 
+    for path in data:
+        require_input([path])
+    require_files(subscriptions)
+    outputs.prepare(out)
     with _spark(master, conf) as (spark, steps):
         found = cover_files(spark, data, subscriptions, out, steps)
     print(
@@ -122,8 +141,12 @@ def poset(
 
     superpeer catalog poset --subscriptions subscriptions.txt --out poset
     """
+    from superpeer.catalog import outputs
     from superpeer.catalog.posets import poset_of_files
+    from superpeer.catalog.subscriptions import require_files
 
+    require_files(subscriptions)
+    outputs.prepare(out)
     with _spark(master, conf) as (spark, steps):
         found = poset_of_files(spark, subscriptions, out, steps)
     print(
@@ -141,8 +164,12 @@ def convert(data: DataArgument, out: OutOption, master: MasterOption = None, con
 
     superpeer catalog convert dump/ --out catalogue
     """
+    from superpeer.catalog import outputs
     from superpeer.catalog.ingest import convert as convert_files
+    from superpeer.catalog.ingest import require_input
 
+    require_input(data)
+    outputs.prepare(out)
     with _spark(master, conf) as (spark, steps):
         manifest = convert_files(spark, data, str(out), steps).manifest
     print(f"{manifest.triples:,} triples, {manifest.repeated:,} more came again, {manifest.rejected:,} rejected")
@@ -151,11 +178,17 @@ def convert(data: DataArgument, out: OutOption, master: MasterOption = None, con
 @contextmanager
 def _spark(master: str | None, conf: list[str] | None) -> "Iterator[tuple[Any, Steps]]":
     from superpeer.catalog.progress import following
-    from superpeer.catalog.session import parse_settings, start
+    from superpeer.catalog.session import SparkFailed, is_refused_setting, java_said, parse_settings, reason_of, start
 
     spark = start(master, parse_settings(conf or []))
     try:
         with following(spark) as steps:
             yield spark, steps
+    except Exception as error:
+        if is_refused_setting(error):
+            raise SparkFailed(f"Spark refuses a setting: {reason_of(error)}") from None
+        if not is_user_error(error):
+            print(java_said(), file=sys.stderr)
+        raise
     finally:
         spark.stop()

@@ -43,7 +43,8 @@ def run(
     name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="Its name, or `all`.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go, as PNG and CSV.")],
     scale: Annotated[float, typer.Option(help="A part of the papers' sizes: 0.1 is a tenth.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="Another seed gives another run.")] = 0,
+    seed: Annotated[int, typer.Option(help="The first seed; another one gives another run.")] = 0,
+    seeds: Annotated[int, typer.Option(help="How many seeds to run; figures show their mean and spread.")] = 3,
     workers: Annotated[int, typer.Option(help="How many processes to use.")] = 2,
 ) -> None:
     """Run an experiment and write its figures.
@@ -58,14 +59,15 @@ def run(
     require_plotting()
     from superpeer.dht.lab import experiment, experiments
     from superpeer.dht.lab.experiment import run as run_experiment
-    from superpeer.dht.lab.output import write
+    from superpeer.dht.lab.output import make_directory, write
 
     chosen = list(experiments().values()) if name == EVERYTHING else [experiment(name)]
+    make_directory(out)
     bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     for one in chosen:
         with Progress(*bar, console=Console(stderr=True)) as progress:
             report = partial(_advance, progress, progress.add_task(one.name))
-            found = run_experiment(one, scale=scale, seed=seed, workers=workers, progress=report)
+            found = run_experiment(one, scale=scale, seed=seed, seeds=seeds, workers=workers, progress=report)
         for path in write(found, out):
             print(path)
 

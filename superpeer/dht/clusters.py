@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from superpeer.dht.group_tree import GroupTree, Shape, similar_groups
-from superpeer.dht.intervals import Intervals, Pile, Placing
+from superpeer.dht.intervals import Intervals, Placing
 from superpeer.dht.simulation import Arrival, Fabric
 from superpeer.dht.strategy import Item, Subscription
 from superpeer.dht.table import Change
@@ -27,9 +27,21 @@ REGISTRATION_BYTES = 24
 class Clusters(Intervals):
     """IIM with a group tree for each topic."""
 
-    def __init__(self, fabric: Fabric, *arguments: Any, shape: Shape | None = None, **options: Any) -> None:
+    routing = "clusters"
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        *arguments: Any,
+        shape: Shape | None = None,
+        topic_in_keys: bool = False,
+        **options: Any,
+    ) -> None:
+        """With `topic_in_keys` each topic has keys of its own, as on the single ring. As Lo prints the procedure, all
+        topics with an attribute have the same, so a node that is in several groups holds the same keys in all."""
         super().__init__(fabric, *arguments, **options)
         self.shape = shape or Shape()
+        self.topic_in_keys = topic_in_keys
         self.super_topics: dict[str, str] = {}
         """The references that the roots of merged groups have."""
         self._members: dict[str, Counter[int]] = {}
@@ -72,9 +84,9 @@ class Clusters(Intervals):
             tree.register(self._group_members(group))
         return tree
 
-    def _key(self, _topic: str, attribute: str, index: int) -> int:
+    def _key(self, topic: str, attribute: str, index: int) -> int:
         """Within a group the topic need not tell keys apart."""
-        return self.keys.key(attribute, "", index)
+        return self.keys.key(attribute, topic if self.topic_in_keys else "", index)
 
     def _begin(self, subscription: Subscription[Placing]) -> None:
         for topic in sorted({item.content.topic for item in subscription.items}):
@@ -174,11 +186,6 @@ class Clusters(Intervals):
 
     def _reach(self, at: int, topic: str, key: int, size_bytes: int) -> Arrival:
         return self._climb(at, topic, key, "publish", size_bytes)
-
-    def _examined(self, store: Pile, topic: str) -> int:
-        """A node keeps the data of its groups apart."""
-        group = self._group(topic)
-        return sum(number for other, number in store.topics.items() if self._group(other) == group)
 
     def _candidates(self, node: int, item: Item[Placing]) -> list[int]:
         """Who may help: those of the same group, the next ones first."""

@@ -301,8 +301,7 @@ class Strategy(ABC, Generic[Content]):
         if box and holder != node:
             self.fabric.direct(holder, node, "mail", sum(publication.size_bytes for publication in box.values()))
         for (name, _), publication in box.items():
-            if name in self.subscriptions:
-                self.deliver(name, publication)
+            self.deliver(name, publication)
 
     def _changed(self, change: Change) -> None:
         """Whoever may hold what is no longer its own hands it over."""

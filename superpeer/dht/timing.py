@@ -40,15 +40,39 @@ class Operation:
     trace: tuple[Leg | Work, ...]
 
 
-def management_s(trace: Iterable[Leg | Work], environment: Environment) -> float:
+def management_s(trace: Sequence[Leg | Work], environment: Environment) -> float:
     """The time that brokers spend: a lookup for every hop, and what they store and examine."""
-    spent = 0.0
+    examined = sum(entry.subscriptions for entry in trace if isinstance(entry, Work))
+    return environment.lookup_s * hops_of(trace) + environment.examination_s * examined
+
+
+def hops_of(trace: Iterable[Leg | Work]) -> int:
+    return sum(len(entry.path) - 1 for entry in trace if isinstance(entry, Leg))
+
+
+def elapsed_s(trace: Sequence[Leg | Work], environment: Environment) -> float:
+    """The same, where those who examine for the same visit of an event do so side by side, and only the longest
+    counts."""
+    examined = longest = 0
     for entry in trace:
-        if isinstance(entry, Leg):
-            spent += environment.lookup_s * (len(entry.path) - 1)
-        else:
-            spent += environment.examination_s * entry.subscriptions
-    return spent
+        if isinstance(entry, Work):
+            longest = max(longest, entry.subscriptions)
+        elif entry.kind == "publish":
+            examined, longest = examined + longest, 0
+    return environment.lookup_s * hops_of(trace) + environment.examination_s * (examined + longest)
+
+
+def busiest_share(operations: Sequence[Operation], environment: Environment) -> float:
+    """Which part of the time the busiest node is busy; above 1 it falls behind."""
+    busy: dict[int, float] = {}
+    for operation in operations:
+        for entry in operation.trace:
+            if isinstance(entry, Work):
+                busy[entry.node] = busy.get(entry.node, 0.0) + environment.examination_s * entry.subscriptions
+            else:
+                for node in entry.path[:-1]:
+                    busy[node] = busy.get(node, 0.0) + environment.lookup_s
+    return max(busy.values(), default=0.0) / (operations[-1].start_s or 1.0) if operations else 0.0
 
 
 def match_latency_s(operations: Sequence[Operation], environment: Environment, seed: int) -> float:

@@ -30,6 +30,27 @@ class Trie(NamedTuple):
     slots: Int32s
 
 
+class Words(NamedTuple):
+    """The lists of `superpeer.matching.words`, and what the kernel notes of one text."""
+
+    clock: Int64s
+    starts: Int64s
+    sizes: Int64s
+    pool: Int64s
+    test_slots: Int32s
+    test_at: Int64s
+    least: Int64s
+    scale: Int64s
+    word_stamps: Int64s
+    word_counts: Int32s
+    word_first: Int32s
+    test_stamps: Int64s
+    products: Int64s
+    touched: Int32s
+    following: Int32s
+    reached: Int32s
+
+
 class Index(NamedTuple):
     """What the matcher holds, as the kernels see it."""
 
@@ -47,6 +68,7 @@ class Index(NamedTuple):
     view_first: Int32s
     view_last: Int32s
     trie: Trie
+    words: Words
     destinations: Int32s
     destination_stamps: Int32s
     destination_places: Int32s
@@ -72,7 +94,8 @@ class Segments(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What notifications say: for each row its met tests, texts to walk and spans, as slices of flat arrays."""
+    """What notifications say: for each row its met tests, texts to walk, spans and texts as words, as slices of flat
+    arrays."""
 
     slots: Int32s
     slots_at: Int32s
@@ -85,6 +108,10 @@ class Batch(NamedTuple):
     span_lows: Int64s
     span_highs: Int64s
     spans_at: Int32s
+    words: Int32s
+    words_at: Int64s
+    word_squares: Int64s
+    word_texts_at: Int32s
 
 
 class Output(NamedTuple):

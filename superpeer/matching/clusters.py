@@ -13,9 +13,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from superpeer.matching.arranging import count_words, move, write
 from superpeer.matching.arrays import Int32s, Int64s
 from superpeer.matching.kernels import compact, positions
-from superpeer.matching.records import DEAD, Record, read_record, size_of
+from superpeer.matching.records import DEAD, Record, Records, read_record, size_of
 
 _LEAST_ROOM = 4
 _GROWTH = 1.5
@@ -34,8 +35,10 @@ class Pool:
         """A block of at least some words, rounded up so that blocks fit again; `free` has to be told the same size."""
         size = _rounded(size)
         free = self._free.get(size)
-        if free:
-            return free.pop()
+        return free.pop() if free else self.extend(size)
+
+    def extend(self, size: int) -> int:
+        """Words at the end that nobody has had."""
         start = self._end
         self._end += size
         if self._end > len(self.words):
@@ -82,6 +85,18 @@ class Clusters:
         self.sizes[cluster] = size + length
         self.homes[record.number] = cluster
         self.places[record.number] = size
+
+    def add_many(self, records: Records, homes: Int64s) -> None:
+        """Puts records into clusters, all but those that have none. The test of its cluster is the first of each."""
+        added = np.zeros(len(self.sizes), dtype=np.int64)
+        count_words(records, homes, added)
+        touched = np.flatnonzero(added)
+        for cluster in touched.tolist() if self._positions else ():
+            self._positions.pop(cluster, None)
+        needed = self.sizes[touched] + added[touched]
+        full = needed > self._rooms[touched]
+        self._move_many(touched[full], needed[full])
+        write(records, homes, self.pool.words, self.starts, self.sizes, self.homes, self.places)
 
     def remove(self, number: int) -> Record:
         """Takes a record out of its cluster."""
@@ -141,6 +156,18 @@ class Clusters:
             self.pool.free(old, int(self._rooms[cluster]))
         self.starts[cluster] = start
         self._rooms[cluster] = room
+
+    def _move_many(self, clusters: Int64s, sizes: Int64s) -> None:
+        """The same for many clusters, behind all others."""
+        rooms = np.maximum(_LEAST_ROOM, 1 << np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64))
+        start = self.pool.extend(int(rooms.sum()))
+        new_starts = start + np.cumsum(rooms) - rooms
+        held = np.flatnonzero(self._rooms[clusters])
+        freed = list(zip(self.starts[clusters[held]].tolist(), self._rooms[clusters[held]].tolist(), strict=True))
+        move(self.pool.words, clusters, self.starts, self.sizes, new_starts)
+        self._rooms[clusters] = rooms
+        for old, room in freed:
+            self.pool.free(old, room)
 
     def _tidy(self, cluster: int) -> None:
         self._positions.pop(cluster, None)

@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-from qel.regions import Region, years_of
-from qel.text import Likeness
+from qel.regions import ANY, Region, years_of
+from qel.text import Chain, Likeness
 from qel.values import Kind, View
 from superpeer.matching.numbers import Flat, flat_dates, flat_decimals, flat_integers
 
@@ -88,6 +88,38 @@ def test_of(property_name: str, region: Region, popularity: Popularity) -> Range
 
 
 test_of.__test__ = False  # type: ignore[attr-defined]  # not a test case, whatever its name suggests to a test runner
+
+
+def exact_region(key: Key) -> Region:
+    """What an exact test asks for, which its key says alone."""
+    constant = key.constant
+    if isinstance(constant, bytes):
+        constant = constant.decode("utf-8", "surrogatepass")
+    match key.kind, constant:
+        case KeyKind.EXISTS, _:
+            return ANY
+        case KeyKind.LITERAL, _:
+            return Region(Kind.LITERAL)
+        case KeyKind.URI, str():
+            return Region(Kind.URI, uri=constant)
+        case KeyKind.TOPIC, str():
+            return Region(Kind.URI, topics=(constant,))
+        case KeyKind.TEXT, str():
+            return Region(Kind.LITERAL, exact=constant)
+        case KeyKind.INTEGER, int():
+            return Region(Kind.LITERAL, integer=(constant, constant))
+        case KeyKind.PART, str():
+            return Region(Kind.LITERAL, parts=(constant,))
+        case KeyKind.PREFIX, str():
+            return Region(Kind.LITERAL, prefix=constant)
+        case KeyKind.SUFFIX, str():
+            return Region(Kind.LITERAL, suffix=constant)
+        case KeyKind.WORD, str():
+            return Region(Kind.LITERAL, chains=(Chain((constant,)),))
+        case KeyKind.LANGUAGE, str():
+            return Region(Kind.LITERAL, language=constant)
+        case _:
+            raise AssertionError(f"not a key: {key!r}")
 
 
 def _uri_test(region: Region) -> KeyedTest:

@@ -10,6 +10,7 @@ from superpeer.matching.records import COUNT_MASK, DEAD, NUMBER_MASK, RANGES_SHI
 from superpeer.matching.sweeping import sweep
 from superpeer.matching.trie_kernels import meet_texts
 from superpeer.matching.verifying import verify
+from superpeer.matching.word_kernels import meet_words
 
 ONE_SLOT = 1
 ONE_RANGE = 1 << (RANGES_SHIFT - SLOTS_SHIFT)
@@ -137,6 +138,7 @@ def match_rows(
                 index.met[met] = slot
                 met += 1
         met = meet_texts(index, batch, row, stamp, met)
+        met = meet_words(index, batch, row, stamp, met)
         for i in range(batch.spans_at[row], batch.spans_at[row + 1]):
             view = batch.span_views[i]
             if index.view_stamps[view] != stamp:

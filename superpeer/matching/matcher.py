@@ -23,18 +23,19 @@ from qel.normal import Disjunct, Slot
 from qel.regions import ANY, Region, integers
 from qel.topics import NO_TOPICS
 from qel.values import Description, Kind, Value
-from superpeer.matching.arrays import Index, Int32s, Int64s, Output
-from superpeer.matching.clusters import Clusters, Pool, grown
+from superpeer.matching.arranging import choose
+from superpeer.matching.arrays import Batch, Index, Int32s, Int64s, Output
+from superpeer.matching.clusters import NOWHERE, Clusters, Pool, grown
 from superpeer.matching.compiling import HAS_COMPILER
-from superpeer.matching.conditions import RangeTest
-from superpeer.matching.implication import implied_row
+from superpeer.matching.descending import Places
+from superpeer.matching.implication import implied_row, slots_in
 from superpeer.matching.kernels import match_rows
 from superpeer.matching.matches import Matches
 from superpeer.matching.plain import match_row
 from superpeer.matching.reading import Said, batch_of, rows_of
-from superpeer.matching.records import MAX_TESTS, NUMBER_MASK, FlatRange, Record
+from superpeer.matching.records import MAX_TESTS, NUMBER_MASK, FlatRange, Record, Tests, columns_of
 from superpeer.matching.segments import LEAST_MEMBERS, SegmentStore
-from superpeer.matching.slots import ALWAYS, SUBJECT, Row, SlotIndex
+from superpeer.matching.slots import ALWAYS, Row, SlotIndex
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -49,7 +50,7 @@ _TIDY_EVERY = 1024
 _TIDY_MOVES = 1024
 _TIDY_LEAST_WORDS = 256
 _HALVE_AFTER = 1 << 20
-_CLOCK_LIMIT = (1 << 31) - 2 * CHUNK
+_CLOCK_LIMIT = (1 << 31) - 2
 _LEAST_ROOM = 1 << 16
 _LISTED = 1 << 10
 
@@ -64,7 +65,7 @@ class Matcher(Generic[Key]):
         assert segment_members > 0
         self._segment_members = segment_members
         self._compiled = compiled and HAS_COMPILER
-        self._slots = SlotIndex()
+        self._slots = SlotIndex(compiled=self._compiled)
         self._pool = Pool()
         self._clusters = Clusters(self._pool)
         self._segments = SegmentStore(self._clusters)
@@ -104,22 +105,91 @@ class Matcher(Generic[Key]):
 
     def add_disjuncts(self, key: Key, disjuncts: Sequence[Disjunct], destination: Hashable = None) -> int:
         """Adds a subscription by its alternatives: for those who have no query at hand."""
+        self._check(key, disjuncts)
+        self.add_tests(key, [self.intern(disjunct) for disjunct in disjuncts], destination)
+        return self._numbers[key]
+
+    def add_tests(self, key: Key, tests: Sequence[Tests], destination: Hashable = None) -> list[Record]:
+        """Adds a subscription by what its alternatives ask for, interned beforehand. Gives their records."""
+        records = self._enter(key, tests, destination)
+        for record in records:
+            self._place(record)
+        return records
+
+    def add_many(self, subscriptions: Iterable[tuple[Key, Sequence[Disjunct], Hashable]]) -> None:
+        """Adds many at once, each by its key, alternatives and destination, which takes less time for each."""
+        records: list[Record] = []
+        try:
+            for key, disjuncts, destination in subscriptions:
+                self._check(key, disjuncts)
+                records += self._enter(key, [self.intern(disjunct) for disjunct in disjuncts], destination)
+        finally:
+            self._place_many(records)
+
+    def add_many_tests(self, subscriptions: Iterable[tuple[Key, Sequence[Tests]]]) -> list[Record]:
+        """The same, with what they ask for interned beforehand. Gives the records of all."""
+        records = [record for key, tests in subscriptions for record in self._enter(key, tests, None)]
+        self._place_many(records)
+        return records
+
+    def intern(self, disjunct: Disjunct) -> Tests:
+        """What a disjunct asks for, interned: used once more until it is released, or what was added with it is
+        removed."""
+        slots: list[int] = []
+        ranges: list[FlatRange] = []
+        for name, region in slots_in(disjunct):
+            known = len(self._slots)
+            slot = self._slots.intern(name, region)
+            if isinstance(slot, FlatRange):
+                ranges.append(slot)
+                if self._slots.views > len(self._view_arrays[0]):
+                    self._reserve_views()
+                continue
+            if slot in slots:
+                self._slots.release(slot)
+                continue
+            slots.append(slot)
+            if slot >= known:
+                self._reserve_slots()
+            if slot >= known or self._slots.uses(slot) == 1:
+                self._hits[slot] = 0
+                self._born[slot] = self._seen
+                self._examined[slot] = 0
+        return Tests(tuple(slots), tuple(ranges))
+
+    def release(self, tests: Tests) -> None:
+        """Gives back what was interned."""
+        for slot in tests.slots:
+            if self._slots.release(slot):
+                assert not self._clusters.sizes[2 * slot : 2 * slot + 2].any(), "what stands under a test uses it"
+        for test in tests.ranges:
+            self._slots.release_range(test.view)
+
+    def _check(self, key: Key, disjuncts: Sequence[Disjunct]) -> None:
         if key in self._numbers:
             raise ValueError(f"there is a subscription {key!r} already; remove it before it is added anew")
         for disjunct in disjuncts:
             if sum(map(len, disjunct.slots.values())) >= MAX_TESTS:
                 raise ValueError(f"a subscription with {MAX_TESTS:,} or more slots cannot be indexed")
+
+    def _enter(self, key: Key, tests: Sequence[Tests], destination: Hashable) -> list[Record]:
+        """Numbers a subscription and its further alternatives."""
         number = self._new_number()
         self._numbers[key] = number
         self._keys[number] = key
         self._goes_to[number] = self._destination_number(destination)
-        in_union = len(disjuncts) > 1
-        if in_union:
-            self._further[number] = [self._new_number() for _ in disjuncts[1:]]
-        for which, disjunct in zip((number, *self._further.get(number, ())), disjuncts, strict=False):
-            self._owners[which] = number
-            self._place(self._record(which, disjunct, in_union))
-        return number
+        self._owners[number] = number
+        if len(tests) == 1:
+            return [Record(number, *tests[0], in_union=False)]
+        records = []
+        for i, asked in enumerate(tests):
+            which = number
+            if i:
+                which = self._new_number()
+                self._further.setdefault(number, []).append(which)
+                self._owners[which] = number
+            records.append(Record(which, *asked, in_union=True))
+        return records
 
     def remove(self, key: Key) -> None:
         """Takes a subscription away."""
@@ -129,10 +199,7 @@ class Matcher(Generic[Key]):
             record = self._take_out(which)
             self._free.append(which)
             if record is not None:
-                for slot in record.slots:
-                    self._release(slot)
-                for test in record.ranges:
-                    self._slots.release_range(test.view)
+                self.release(Tests(record.slots, record.ranges))
 
     def match(self, said: Said, topics: Topics = NO_TOPICS) -> list[Key]:
         """The keys of the subscriptions that triples (or what is said of one subject) match."""
@@ -156,10 +223,78 @@ class Matcher(Generic[Key]):
             self._improve(_TIDY_MOVES)
         return found
 
-    def implied_by(self, disjunct: Disjunct) -> Matches[Key]:
-        """The subscriptions that whatever matches a disjunct may be sure to match: all of those, and maybe some
-        others."""
-        return self._matches([implied_row(self._slots, disjunct)], [1])[0]
+    def implied_by(self, disjunct: Disjunct) -> list[Key]:
+        """The subscriptions that whatever matches a disjunct is sure to match."""
+        row = implied_row(self._slots, disjunct)
+        if not self._compiled:
+            return list(self._matches([row], [1])[0])
+        self._tick(1)
+        output = self._room(1)
+        _, count = match_rows(self._index(), self._segments.arrays(), batch_of([row]), output, 0, len(self._numbers))
+        return list(map(self._keys.__getitem__, output.grouped[:count].tolist()))  # type: ignore[arg-type]
+
+    def numbers_met(self, batch: Batch) -> tuple[Int32s, Int64s]:
+        """The numbers of the subscriptions that each row of a batch matches, one row behind the other, and where each
+        begins."""
+        rows = len(batch.slots_at) - 1
+        self._tick(rows)
+        found: list[Int32s] = []
+        sizes: list[Int64s] = []
+        row = 0
+        while self._compiled and row < rows:
+            output = self._room(rows)
+            after, count = match_rows(
+                self._index(), self._segments.arrays(), batch, output, row, max(1, len(self._numbers))
+            )
+            groups = output.groups_at[row : after + 1]
+            output.group_starts[groups[-1]] = count
+            found.append(output.grouped[:count].copy())
+            sizes.append(np.diff(output.group_starts[groups]))
+            row = after
+        for row in () if self._compiled else range(rows):
+            index, segments = self._index(), self._segments.arrays()
+            found.append(match_row(self._clusters, self._slots.trie, index, segments, batch, row))
+            sizes.append(np.array([len(found[-1])], dtype=np.int64))
+        starts = np.concatenate([np.zeros(1, dtype=np.int64), *sizes]).cumsum()
+        return np.concatenate([_zeros(0), *found]), starts
+
+    def places(self) -> Places:
+        """Where records stand, for kernels that read them."""
+        clusters, segments = self._clusters, self._segments
+        members, first = segments.arrays().members, segments.first_members()
+        return Places(self._pool.words, clusters.starts, clusters.homes, clusters.places, members, first)
+
+    def records(self, key: Key) -> list[Record]:
+        """What a subscription asks for."""
+        number = self._numbers[key]
+        found = []
+        for which in (number, *self._further.get(number, ())):
+            home = int(self._clusters.homes[which])
+            if home != NOWHERE:
+                found.append((self._segments if self._segments.is_home(home) else self._clusters).read(which))
+        return found
+
+    @property
+    def slots(self) -> SlotIndex:
+        """The interned tests."""
+        return self._slots
+
+    @property
+    def numbers(self) -> int:
+        """One more than the largest number of a record."""
+        return len(self._keys)
+
+    def number(self, key: Key) -> int:
+        """The number of a subscription that is there."""
+        return self._numbers[key]
+
+    def owners(self, numbers: Sequence[int]) -> list[Key]:
+        """The keys of the subscriptions of some records."""
+        return list(map(self.key, self._owners[np.array(numbers, dtype=np.int64)].tolist()))
+
+    def alternatives(self, key: Key) -> int:
+        """How many records a subscription has."""
+        return 1 + len(self._further.get(self._numbers[key], ()))
 
     def key(self, number: int) -> Key:
         """The key of a subscription that is there."""
@@ -216,38 +351,10 @@ class Matcher(Generic[Key]):
                 self._destination_arrays = grown(stamps, number + 1), grown(places, number + 1)
         return number
 
-    def _record(self, number: int, disjunct: Disjunct, in_union: bool) -> Record:
-        """A disjunct as a record, with its tests interned."""
-        slots: list[int] = []
-        ranges: list[FlatRange] = []
-        if disjunct.subject is not ANY:
-            self._intern(SUBJECT, disjunct.subject, slots, ranges)
-        for name, asked in disjunct.slots.items():
-            for slot in asked:
-                self._intern(name, slot.region, slots, ranges)
-        return Record(number, tuple(slots), tuple(ranges), in_union)
-
-    def _intern(self, name: str, region: Region, slots: list[int], ranges: list[FlatRange]) -> None:
-        test = self._slots.test(name, region)
-        if isinstance(test, RangeTest):
-            ranges.append(self._slots.intern_range(test))
-            if self._slots.views > len(self._view_arrays[0]):
-                stamps, first, last = self._view_arrays
-                views = self._slots.views
-                self._view_arrays = grown(stamps, views), grown(first, views), grown(last, views)
-            return
-        known = len(self._slots)
-        slot = self._slots.intern(name, test, region)
-        if slot in slots:
-            self._slots.release(slot)
-            return
-        slots.append(slot)
-        if slot >= known:
-            self._reserve_slots()
-        if slot >= known or self._slots.uses(slot) == 1:
-            self._hits[slot] = 0
-            self._born[slot] = self._seen
-            self._examined[slot] = 0
+    def _reserve_views(self) -> None:
+        stamps, first, last = self._view_arrays
+        views = self._slots.views
+        self._view_arrays = grown(stamps, views), grown(first, views), grown(last, views)
 
     def _reserve_slots(self) -> None:
         slots = len(self._slots)
@@ -259,10 +366,6 @@ class Matcher(Generic[Key]):
         )
         self._met = _zeros(len(self._slot_stamps) + 1)
         self._clusters.reserve(len(self._slot_stamps), 0)
-
-    def _release(self, slot: int) -> None:
-        if self._slots.release(slot):
-            assert not self._clusters.sizes[2 * slot : 2 * slot + 2].any(), "what stands under a test uses it"
 
     def _rate(self, slot: int) -> float:
         """How often a test is met, as far as is known."""
@@ -286,6 +389,20 @@ class Matcher(Generic[Key]):
             self._segments.build(self._clusters.living_in(ALWAYS))
             self._clusters.drop(ALWAYS)
             self._waiting = 0
+
+    def _place_many(self, records: list[Record]) -> None:
+        slots = len(self._slots)
+        seen = self._seen - self._born[:slots]
+        used = sorted({slot for record in records for slot in record.slots})
+        priors = np.zeros(slots)
+        priors[used] = [self._slots.prior(slot) for slot in used]
+        rates = (self._hits[:slots] + _TRUST * priors) / (seen + _TRUST)
+        columns = columns_of(records)
+        homes = np.empty(len(records), dtype=np.int64)
+        choose(columns, rates, _OFTEN, homes)
+        self._clusters.add_many(columns, homes)
+        for i in np.flatnonzero(homes < 0).tolist():
+            self._place(records[i])
 
     def _take_out(self, number: int) -> Record | None:
         home = int(self._clusters.homes[number])
@@ -336,9 +453,7 @@ class Matcher(Generic[Key]):
     def _matches(self, rows: list[Row], counts: list[int]) -> list[Matches[Key]]:
         if not counts:
             return []
-        if self._clock[0] > _CLOCK_LIMIT:
-            self._restart_clock()
-        self._seen += len(rows)
+        self._tick(len(rows))
         by_row = self._match_compiled(rows) if self._compiled else self._match_plain(rows)
         found = []
         at = 0
@@ -346,6 +461,12 @@ class Matcher(Generic[Key]):
             found.append(by_row[at] if count == 1 else self._merged(by_row[at : at + count]))
             at += count
         return found
+
+    def _tick(self, rows: int) -> None:
+        assert rows < _CLOCK_LIMIT
+        if self._clock[0] + rows > _CLOCK_LIMIT:
+            self._restart_clock()
+        self._seen += rows
 
     def _index(self) -> Index:
         return Index(
@@ -361,6 +482,7 @@ class Matcher(Generic[Key]):
             self._union_stamps,
             *self._view_arrays,
             self._slots.trie.arrays,
+            self._slots.words.arrays(),
             self._goes_to,
             *self._destination_arrays,
         )
@@ -385,8 +507,10 @@ class Matcher(Generic[Key]):
 
     def _room(self, rows: int) -> Output:
         output = self._output
-        size = 2 * max(_LEAST_ROOM, len(self._numbers))
-        if output is None or len(output.numbers) < size or len(output.groups_at) <= rows:
+        least = 2 * max(_LEAST_ROOM, len(self._numbers))
+        if output is None or len(output.numbers) < least or len(output.groups_at) <= rows:
+            # More than is needed now, so that a matcher that grows by one does not come here each time.
+            size = least + least // 4
             output = self._output = Output(
                 _zeros(size),
                 _zeros(size),

@@ -52,9 +52,15 @@ def flat_date(span: Span) -> Flat:
 
 def flat_integers(limits: IntegerRange) -> Flat | None:
     low, high = limits
-    if not all(end is None or -LIMIT < end < LIMIT for end in limits):
+    if low is None:
+        low = NO_LOW
+    elif not -LIMIT < low < LIMIT:
         return None
-    return Flat(NO_LOW if low is None else low, NO_HIGH if high is None else high)
+    if high is None:
+        high = NO_HIGH
+    elif not -LIMIT < high < LIMIT:
+        return None
+    return Flat(low, high)
 
 
 def flat_decimals(limits: DecimalRange) -> Flat | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,9 @@ def batch_of(rows: Sequence[Row]) -> Batch:
     roots: list[int] = []
     views: list[int] = []
     spans: list[Flat] = []
-    slots_at, texts_at, spans_at = [0], [0], [0]
+    words: list[int] = []
+    words_at, squares = [0], []
+    slots_at, texts_at, spans_at, word_texts_at = [0], [0], [0], [0]
     for row in rows:
         slots += row.slots
         for root, text in row.texts:
@@ -68,10 +71,15 @@ def batch_of(rows: Sequence[Row]) -> Batch:
         for view, found in row.spans.items():
             views += [view] * len(found)
             spans += found
+        for numbers, square in row.words:
+            words += numbers
+            words_at.append(len(words))
+            squares.append(square)
         slots_at.append(len(slots))
         texts_at.append(len(texts))
         spans_at.append(len(spans))
-    ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        word_texts_at.append(len(squares))
+    ends = np.array(list(accumulate(map(len, texts), initial=0)), dtype=np.int64)
     flat = np.array(spans, dtype=np.int64).reshape(-1, 2)
     return Batch(
         np.array(slots, dtype=np.int32),
@@ -85,4 +93,8 @@ def batch_of(rows: Sequence[Row]) -> Batch:
         flat[:, 0].copy(),
         flat[:, 1].copy(),
         np.array(spans_at, dtype=np.int32),
+        np.array(words, dtype=np.int32),
+        np.array(words_at, dtype=np.int64),
+        np.array(squares, dtype=np.int64),
+        np.array(word_texts_at, dtype=np.int32),
     )

@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 SLOTS_SHIFT = 31
 RANGES_SHIFT = 45
 COUNT_MASK = (1 << 14) - 1
@@ -32,6 +35,13 @@ class FlatRange(NamedTuple):
     high: int
 
 
+class Tests(NamedTuple):
+    """What a disjunct asks for: interned tests by number, and ranges."""
+
+    slots: tuple[int, ...]
+    ranges: tuple[FlatRange, ...]
+
+
 class Record(NamedTuple):
     number: int
     slots: tuple[int, ...]
@@ -46,6 +56,29 @@ class Record(NamedTuple):
         for test in self.ranges:
             found.extend(test)
         return found
+
+
+class Records(NamedTuple):
+    """Records by column: the tests of each are slices of flat arrays."""
+
+    numbers: NDArray[np.int64]
+    in_union: NDArray[np.bool_]
+    slots: NDArray[np.int64]
+    slots_at: NDArray[np.int64]
+    ranges: NDArray[np.int64]
+    ranges_at: NDArray[np.int64]
+
+
+def columns_of(records: Sequence[Record]) -> Records:
+    ranges = [word for record in records for test in record.ranges for word in test]
+    return Records(
+        np.array([record.number for record in records], dtype=np.int64),
+        np.array([record.in_union for record in records], dtype=np.bool_),
+        np.array([slot for record in records for slot in record.slots], dtype=np.int64),
+        np.cumsum([0, *(len(record.slots) for record in records)], dtype=np.int64),
+        np.array(ranges, dtype=np.int64),
+        np.cumsum([0, *(len(record.ranges) for record in records)], dtype=np.int64),
+    )
 
 
 def size_of(header: int) -> int:

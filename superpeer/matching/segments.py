@@ -61,6 +61,7 @@ class SegmentStore:
         self._rows: Bits = np.zeros(1 << 10, dtype=np.uint64)
         self._rows_end = 0
         self._arrays: Segments | None = None
+        self._first_members: Int64s = np.zeros(0, dtype=np.int64)
 
     def build(self, positions: Int64s) -> None:
         """Makes a segment of records that stand elsewhere, and merges it with others of its size."""
@@ -87,6 +88,16 @@ class SegmentStore:
         elif 2 * segment.living < len(segment.positions) and segment.level:
             self._merge([home], segment.level - 1)
         return record
+
+    def read(self, number: int) -> Record:
+        segment = self._segments[-2 - int(self._clusters.homes[number])]
+        assert segment is not None
+        return self._clusters.read_at(int(segment.positions[int(self._clusters.places[number])]))
+
+    def first_members(self) -> Int64s:
+        """Where the members of each segment begin among all, by its number in the list."""
+        self.arrays()
+        return self._first_members
 
     @staticmethod
     def is_home(home: int) -> bool:
@@ -205,6 +216,8 @@ class SegmentStore:
         counts = [len(segment.tests) for segment in live]
         members_at = np.cumsum([0, *(64 * segment.width for segment in live)], dtype=np.int64)
         members = np.zeros(int(members_at[-1]), dtype=np.int64)
+        self._first_members = np.full(len(self._segments), -1, dtype=np.int64)
+        self._first_members[[i for i, segment in enumerate(self._segments) if segment is not None]] = members_at[:-1]
         known_as = np.zeros(len(members), dtype=np.int32)
         pool = self._clusters.pool.words
         for segment, at in zip(live, members_at.tolist(), strict=False):

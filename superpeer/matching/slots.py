@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
 from qel.regions import Region
 from qel.topics import Topics
 from qel.values import Kind, Value, integer_view
-from superpeer.matching.conditions import Key, KeyedTest, KeyKind, RangeTest, encoded, test_of
-from superpeer.matching.numbers import Flat, flat_date, flat_decimal, flat_integer
+from superpeer.matching.conditions import Key, KeyedTest, KeyKind, RangeTest, encoded, exact_region, test_of
+from superpeer.matching.numbers import Flat, flat_date, flat_decimal, flat_integer, flat_integers
 from superpeer.matching.records import FlatRange
 from superpeer.matching.trie import ConstantTrie, Holder
+from superpeer.matching.word_kernels import MAX_WORDS
+from superpeer.matching.words import WordLists
 
 ALWAYS = 0
 SUBJECT = ""
@@ -46,20 +48,28 @@ class PropertyIndex:
         "integer",
         "keyed",
         "literals",
+        "number",
         "roots",
         "texts",
         "topics",
         "uris",
         "uses",
+        "word_numbers",
+        "words_left",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
         self.exists: list[int] = []
         self.literals: list[int] = []
         self.keyed: dict[KeyKind, dict[Any, Holder]] = {kind: {} for kind in _DICTIONARIES}
         self.texts = self.keyed[KeyKind.TEXT]
         self.uris = self.keyed[KeyKind.URI]
         self.topics = self.keyed[KeyKind.TOPIC]
+        self.word_numbers: dict[str, int] = {}
+        """Interned words of tests that the kernel decides."""
+        self.words_left: dict[str, list[int]] = {}
+        """By word those that it does not."""
         self.roots: dict[KeyKind, int] = {}
         self.checked: dict[KeyKind, int] = dict.fromkeys(_TRIE_KINDS, 0)
         self.integer = self.decimal = self.date = -1
@@ -67,6 +77,11 @@ class PropertyIndex:
         """How many interned tests and ranges are asked of the property."""
         self.asks_views = False
         """Whether anything but equality and constants of texts was ever asked of literals."""
+
+
+def _asks_for_words_alone(region: Region) -> bool:
+    names = ("language", "integer", "decimal", "date", "exact")
+    return all(getattr(region, name) is None for name in names) and not region.least
 
 
 class AskedWords:
@@ -102,10 +117,14 @@ class AskedWords:
 class SlotIndex:
     """All interned tests. What is asked of many values at once, the constants of texts, is left to the kernels."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, compiled: bool) -> None:
+        self._compiled = compiled
         self.trie = ConstantTrie()
+        self.words = WordLists()
         self.properties: dict[str, PropertyIndex] = {}
-        self._views: list[tuple[str, str, int]] = []
+        self._free_properties: list[int] = []
+        self._views: list[tuple[str, str]] = []
+        self._view_uses: list[int] = []
         self._free_views: list[int] = []
         self._regions: dict[int, Region] = {}
         self._checked: dict[tuple[str, Region], int] = {}
@@ -137,20 +156,20 @@ class SlotIndex:
         if number < 0:
             number = self._free_views.pop() if self._free_views else len(self._views)
             if number == len(self._views):
-                self._views.append((test.property, view, 0))
-            self._views[number] = (test.property, view, 0)
+                self._views.append((test.property, view))
+                self._view_uses.append(0)
+            self._views[number] = (test.property, view)
             setattr(index, view, number)
             index.asks_views = True
-        name, _, uses = self._views[number]
-        self._views[number] = (name, view, uses + 1)
+        self._view_uses[number] += 1
         index.uses += 1
         return FlatRange(number, *test.limits)
 
     def release_range(self, number: int) -> None:
         """Uses a view once less."""
-        name, view, uses = self._views[number]
-        self._views[number] = (name, view, uses - 1)
-        if uses == 1:
+        name, view = self._views[number]
+        self._view_uses[number] -= 1
+        if not self._view_uses[number]:
             setattr(self.properties[name], view, -1)
             self._free_views.append(number)
         self._unuse(name)
@@ -160,13 +179,58 @@ class SlotIndex:
         """One more than the largest number of a view."""
         return len(self._views)
 
-    def intern(self, name: str, test: KeyedTest, region: Region) -> int:
-        """The number of a test, which is used once more from now on."""
-        slot = self._find(name, test, region)
-        if slot is None:
-            slot = self._enter(name, test, region)
-        self._uses[slot] += 1
-        return slot
+    def intern(self, name: str, region: Region) -> int | FlatRange:
+        """The test of a slot, by number or as a range, which is used once more from now on."""
+        index = self.properties.get(name)
+        found = None if index is None else self._common(index, region)
+        if found is None:
+            test = self.test(name, region)
+            if isinstance(test, RangeTest):
+                return self.intern_range(test)
+            found = self._find(name, test, region)
+            if found is None:
+                found = self._enter(name, test, region)
+        if isinstance(found, int):
+            self._uses[found] += 1
+            return found
+        assert index is not None
+        self._view_uses[found.view] += 1
+        index.uses += 1
+        return found
+
+    def known(self, name: str, region: Region) -> int | FlatRange | None:
+        """The test of a slot, if somebody uses it."""
+        index = self.properties.get(name)
+        if index is None:
+            return None
+        found = self._common(index, region)
+        if found is not None:
+            return found
+        test = self.test(name, region)
+        if not isinstance(test, RangeTest):
+            return self._find(name, test, region)
+        view = getattr(index, test.view.value)
+        return None if view < 0 else FlatRange(view, *test.limits)
+
+    def _common(self, index: PropertyIndex, region: Region) -> int | FlatRange | None:
+        """The same in one step for what most slots are, an equality, a constant or a range of integers, where it is
+        there already. None means that it has to be looked for properly."""
+        if region.uri is not None:
+            holder = None if region.topics else index.uris.get(region.uri)
+        elif region.exact is not None:
+            holder = None if region.language is not None else index.texts.get(region.exact)
+        elif not region.plain:
+            return None
+        elif region.integer is None:
+            root = index.roots.get(KeyKind.PART)
+            if root is None or len(region.parts) != 1:
+                return None
+            pattern = self.trie.get(root, encoded(region.parts[0]))
+            holder = None if pattern is None else self.trie.holders[pattern]
+        else:
+            limits = None if region.parts or index.integer < 0 else flat_integers(region.integer)
+            return None if limits is None or limits.low == limits.high else FlatRange(index.integer, *limits)
+        return holder if isinstance(holder, int) else None
 
     def release(self, slot: int) -> bool:
         """Uses a test once less. Says whether it is gone, and its number free."""
@@ -176,6 +240,8 @@ class SlotIndex:
         entry = self._names[slot]
         assert entry is not None
         name, test, region = entry
+        if test.keys[0].kind is KeyKind.WORD:
+            self._leave_words(self.properties[name], test, self.region_of(slot), slot)
         for key in test.keys:
             self._drop(name, key, slot)
         if region is not None:
@@ -211,9 +277,28 @@ class SlotIndex:
         """What a test asks for beyond its key, if it is not exact."""
         return self._regions.get(slot)
 
+    def region_of(self, slot: int) -> Region:
+        """What a test asks for, whether its key says so alone or not."""
+        found = self._regions.get(slot)
+        return exact_region(self.entry(slot)[1].keys[0]) if found is None else found
+
+    def entry(self, slot: int) -> tuple[str, KeyedTest]:
+        """The property and the keys of a test."""
+        entry = self._names[slot]
+        assert entry is not None
+        return entry[:2]
+
+    def property_of_view(self, view: int) -> str:
+        return self._views[view][0]
+
     def memory_bytes(self) -> int:
         """The arrays of the trie, the dictionaries and lists, the keys in them, and what tests keep."""
-        total = self.trie.memory_bytes() + sys.getsizeof(self._names) + sys.getsizeof(self._uses)
+        total = (
+            self.trie.memory_bytes()
+            + self.words.memory_bytes()
+            + sys.getsizeof(self._names)
+            + sys.getsizeof(self._uses)
+        )
         for index in self.properties.values():
             for keyed in index.keyed.values():
                 total += sys.getsizeof(keyed) + sum(sys.getsizeof(key) + 32 for key in keyed)
@@ -224,7 +309,9 @@ class SlotIndex:
     def _property(self, name: str) -> PropertyIndex:
         index = self.properties.get(name)
         if index is None:
-            index = self.properties[name] = PropertyIndex()
+            if not self._free_properties:
+                self._free_properties.append(len(self.properties))
+            index = self.properties[name] = PropertyIndex(self._free_properties.pop())
         return index
 
     def _unuse(self, name: str) -> None:
@@ -232,6 +319,7 @@ class SlotIndex:
         index = self.properties[name]
         index.uses -= 1
         if not index.uses:
+            self._free_properties.append(index.number)
             del self.properties[name]
 
     def _find(self, name: str, test: KeyedTest, region: Region) -> int | None:
@@ -251,13 +339,36 @@ class SlotIndex:
         self._names[slot] = (name, test, None if test.exact else region)
         if not test.exact:
             self._regions[slot] = region
-            if region.chains or region.likenesses:
-                self._words[slot] = AskedWords(region)
             self._checked[name, region] = slot
         for key in test.keys:
             self._put(name, key, slot, test.exact)
-        self._property(name).uses += 1
+        index = self._property(name)
+        index.uses += 1
+        if test.keys[0].kind is KeyKind.WORD:
+            self._enter_words(index, test, region, slot)
         return slot
+
+    def _enter_words(self, index: PropertyIndex, test: KeyedTest, region: Region, slot: int) -> None:
+        key = test.keys[0].constant
+        assert isinstance(key, str)
+        if self._compiled and _asks_for_words_alone(region) and self.words.add(index.word_numbers, region, key, slot):
+            return
+        if not test.exact:
+            self._words[slot] = AskedWords(region)
+        for _, word in test.keys:
+            index.words_left.setdefault(str(word), []).append(slot)
+
+    def _leave_words(self, index: PropertyIndex, test: KeyedTest, region: Region, slot: int) -> None:
+        if slot in self.words:
+            key = test.keys[0].constant
+            assert isinstance(key, str)
+            self.words.remove(index.word_numbers, region, key, slot)
+            return
+        for _, word in test.keys:
+            left = index.words_left[str(word)]
+            left.remove(slot)
+            if not left:
+                del index.words_left[str(word)]
 
     def _holder(self, index: PropertyIndex, key: Key) -> Holder | None:
         match key.kind:
@@ -363,14 +474,19 @@ class SlotIndex:
         if index.date >= 0 and value.date is not None:
             row.add_span(index.date, flat_date(value.date))
         if keyed[KeyKind.WORD]:
-            self._read_words(row, keyed[KeyKind.WORD], value, topics)
+            if not self._compiled or len(value.words) > MAX_WORDS:
+                self._read_words(row, keyed[KeyKind.WORD], value, topics)
+            else:
+                row.words.append(self.words.read(index.word_numbers, value.words))
+                if index.words_left:
+                    self._read_words(row, index.words_left, value, topics)
         if keyed[KeyKind.LANGUAGE]:
             self._meet(row.slots, keyed[KeyKind.LANGUAGE].get(value.language), value, topics)
 
-    def _read_words(self, row: Row, keyed: dict[Any, Holder], value: Value, topics: Topics) -> None:
-        """Words find many patterns and similarities that are not met. What can be seen from the counts of words
-        alone, that a word is missing or the vectors are too far apart, is seen here, and regions are asked for the
-        rest."""
+    def _read_words(self, row: Row, keyed: Mapping[str, Holder], value: Value, topics: Topics) -> None:
+        """The tests of words without the kernel. They find many that are not met. What can be seen from the counts of
+        words alone, that a word is missing or the vectors are too far apart, is seen here, and regions are asked for
+        the rest."""
         counts = Counter(value.words)
         squares = sum(count * count for count in counts.values())
         found: dict[int, None] = {}
@@ -424,9 +540,10 @@ class SlotIndex:
 class Row:
     """What is said of one subject, as the kernels take it."""
 
-    __slots__ = ("slots", "spans", "texts")
+    __slots__ = ("slots", "spans", "texts", "words")
 
     def __init__(self) -> None:
+        self.words: list[tuple[list[int], int]] = []
         self.slots: list[int] = []
         self.texts: list[tuple[int, bytes]] = []
         self.spans: dict[int, list[Flat]] = {}

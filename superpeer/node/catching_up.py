@@ -10,8 +10,9 @@ by itself, so the subscriptions must be in place there by then: either the view 
 nothing in it before it has the subscriptions that the view began with; or all subscriptions of the peer are active.
 Answers count in the view of the question only. If the subscriptions changed meanwhile, the queue asks again.
 
-Looking through a log takes time. So questions, also those to the log here, wait in a line, and each step answers a
-part of what waits; an answer that does not reach the end of the log is a page, and the next is asked for.
+Looking through a log takes time, though its pages are indexed (`pages`). So questions, also those to the log here, wait
+in a line, and each step answers a part of what waits; an answer may end before the log does, and then the rest is asked
+for.
 
 A queue without a mark has got nothing from that origin so far. It asks for what was published since its subscriptions
 were accepted. These times come from two clocks; they may be `CLOCK_SLACK_S` apart before something is missed.
@@ -26,18 +27,18 @@ import msgspec
 
 from superpeer.node.delivery import Delivery, Messages
 from superpeer.node.exchange import InView
-from superpeer.node.forms import Count, Form
+from superpeer.node.forms import Count, Form, read_query
+from superpeer.node.pages import Pages, Search
 from superpeer.node.publications import NOWHERE, Place, Publication
 from superpeer.node.records import CaughtUpHere, Enqueued, Marked, Missed, Subscribed
-from superpeer.node.sieve import sieve_of
 from superpeer.node.workspace import Workspace
 
 CLOCK_SLACK_S = 60.0
 PAGE_BYTES = 1024 * 1024
-PAGE_LOOKED_AT = 1_000
-"""So many publications are looked at for one answer, at the most."""
 STEP_TESTS = 5_000
 """So many subscriptions are tried on publications in one step, and hardly more."""
+TESTS_TO_INDEX = 10
+"""Indexing a publication takes about as long as so many tests."""
 
 
 class Wanted(Form, frozen=True, tag="wanted"):
@@ -103,6 +104,7 @@ class CatchingUp:
         self._early: dict[tuple[bytes, str], InView[CatchUpAsked]] = {}
         self._line: deque[tuple[bytes, CatchUpAsked]] = deque()
         """Questions of this view that wait for their answer."""
+        self._pages = Pages()
 
     @property
     def has_work(self) -> bool:
@@ -211,34 +213,38 @@ class CatchingUp:
 
     def _answer(self, question: CatchUpAsked) -> tuple[CatchUpAnswered, int]:
         """An answer, and how many tests it took."""
-        log = self._workspace.state.log
-        wanted, mark = question.wanted, question.mark
+        log, wanted, mark = self._workspace.state.log, question.wanted, question.mark
+        generation, number = question.begin
+        number = max(log.trimmed, number if generation == log.generation else 0)
         is_first = question.begin in (NOWHERE, mark)
         expired = log.missing_above(mark) if mark is not None and is_first else 0
-        if next(log.after(question.begin), None) is None:
+        if number >= log.end[1]:
             # There is nothing to try thousands of queries on: these need not even be read.
             return CatchUpAnswered(question.peer, question.request, mark, (), log.end, True, expired), 1
-        sieve = sieve_of([one.text for one in wanted])
-        most = min(PAGE_LOOKED_AT, max(1, STEP_TESTS // sieve.tests))
+        search = Search(read_query(one.text) for one in wanted)
         found: list[Found] = []
-        through, size, looked_at = question.begin, 0, 0
-        for publication in log.after(question.begin):
-            if size > PAGE_BYTES or looked_at >= most:
-                break
-            looked_at += 1
-            through = publication.place
-            is_history = mark is not None and publication.place <= mark
-            matching = (wanted[position] for position in sieve.matching(publication))
-            names = tuple(one.name for one in matching if _is_wanted(one, publication, mark, is_history=is_history))
-            if names:
-                found.append(Found(publication, names, is_history))
-                size += publication.size_bytes
-        else:
-            through = log.end
+        size = 0
+        while number < log.end[1] and size <= PAGE_BYTES and search.tests < STEP_TESTS:
+            page, indexed = self._pages.after(log, number)
+            search.tests += indexed * TESTS_TO_INDEX
+            matching = search.matching(page, number)
+            number = page.next_number - 1
+            for at, positions in matching.items():
+                publication = page[at]
+                is_history = mark is not None and publication.place <= mark
+                asked = (wanted[position] for position in positions)
+                names = tuple(one.name for one in asked if _is_wanted(one, publication, mark, is_history=is_history))
+                if names:
+                    found.append(Found(publication, names, is_history))
+                    size += publication.size_bytes
+                if size > PAGE_BYTES:
+                    number = at
+                    break
+        through = (log.generation, number)
         answer = CatchUpAnswered(
             question.peer, question.request, mark, tuple(found), through, through == log.end, expired
         )
-        return answer, (1 + looked_at) * sieve.tests
+        return answer, search.tests
 
     def _take(self, origin: bytes, answer: CatchUpAnswered) -> None:
         """Puts into the queue what was found, and moves the mark."""

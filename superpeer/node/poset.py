@@ -23,7 +23,7 @@ from qel import Query, Topics, canonical_id
 from qel.matching import is_met
 from qel.topics import NO_TOPICS
 from qel.values import Description
-from superpeer.node.features import IMPOSSIBLE, features_in, features_of
+from superpeer.node.features import IMPOSSIBLE, Features, features_in, features_of
 
 Source = TypeVar("Source", bound=Hashable)
 
@@ -44,12 +44,14 @@ class Change(NamedTuple):
 class Place(Generic[Source]):
     """One meaning in the poset, with the query that stands for it and where it was asked for."""
 
-    __slots__ = ("children", "features", "ids", "keys", "parents", "query", "sources")
+    __slots__ = ("children", "features", "keys", "other_ids", "parents", "query", "sources")
+
+    features: Features
+    """What the query has in common with others; only a poset that finds places by features sets it."""
 
     def __init__(self, query: Query) -> None:
         self.query = query
-        self.ids = {canonical_id(query)}
-        self.features = features_of(query)
+        self.other_ids: tuple[str, ...] = ()
         self.keys: tuple[int, ...] = ()
         self.sources: set[Source] = set()
         self.parents: set[Place[Source]] = set()
@@ -57,6 +59,11 @@ class Place(Generic[Source]):
 
     def __repr__(self) -> str:
         return f"Place({self.query})"
+
+    @property
+    def ids(self) -> set[str]:
+        """The identities of the queries that share the place."""
+        return {canonical_id(self.query), *self.other_ids}
 
 
 class Poset(Generic[Source]):
@@ -97,18 +104,19 @@ class Poset(Generic[Source]):
         if place is not None:
             place.sources.add(source)
             return Change()
-        place = Place(query)
         parents = self._smallest_above(query)
         twin = next((parent for parent in parents if subsumes(query, parent.query)), None)
         if twin is not None:
             twin.sources.add(source)
-            twin.ids.add(canonical_id(query))
+            twin.other_ids += (canonical_id(query),)
             self._by_id[canonical_id(query)] = twin
             return Change()
+        place = Place(query)
         place.sources.add(source)
         self._by_id[canonical_id(query)] = place
-        self._size += 1
-        return self._link(place, parents, self._largest_below(query, parents))
+        change = self._link(place, parents, self._largest_below(query))
+        self._index(place)
+        return change
 
     def remove(self, query: Query, source: Source) -> Change:
         """Takes away one who asked. A place that nobody asks for any more goes, and what it hid comes out."""
@@ -116,7 +124,12 @@ class Poset(Generic[Source]):
         if place is None or source not in place.sources:
             return Change()
         place.sources.remove(source)
-        return Change() if place.sources else self._unlink(place)
+        if place.sources:
+            return Change()
+        for identity in place.ids:
+            del self._by_id[identity]
+        self._unindex(place)
+        return self._unlink(place)
 
     def match(self, description: Description, topics: Topics = NO_TOPICS) -> Iterator[Place[Source]]:
         """The places that what is said of one subject matches."""
@@ -135,12 +148,6 @@ class Poset(Generic[Source]):
         """The same for several, each with its topics."""
         return [list(self.match(description, topics)) for description, topics in batch]
 
-    def _take_over(self, former: Poset[Source]) -> None:
-        """Goes on with the places and links of another poset, which is not used any more."""
-        self._by_id, self._roots, self._size = former._by_id, former._roots, former._size
-        for place in former:
-            self._index(place)
-
     def _smallest_above(self, query: Query) -> set[Place[Source]]:
         """The places that cover a query and have none below them that does."""
         candidates = self._requiring(query)
@@ -158,7 +165,7 @@ class Poset(Generic[Source]):
                     pending.append(child)
         return smallest
 
-    def _largest_below(self, query: Query, parents: set[Place[Source]]) -> list[Place[Source]]:  # noqa: ARG002
+    def _largest_below(self, query: Query) -> list[Place[Source]]:
         """The places that a query covers and that have none above them that it covers."""
         covered: set[Place[Source]] = set()
         for place in self._offering(query):
@@ -167,6 +174,7 @@ class Poset(Generic[Source]):
         return [place for place in covered if place.parents.isdisjoint(covered)]
 
     def _link(self, place: Place[Source], parents: set[Place[Source]], children: list[Place[Source]]) -> Change:
+        self._size += 1
         hidden = []
         for child in children:
             for parent in child.parents & parents:
@@ -180,17 +188,13 @@ class Poset(Generic[Source]):
         for parent in parents:
             parent.children.add(place)
             place.parents.add(parent)
-        self._index(place)
         if parents:
             return Change()
         self._roots[place] = None
         return Change((place.query,), tuple(hidden))
 
     def _unlink(self, place: Place[Source]) -> Change:
-        for identity in place.ids:
-            del self._by_id[identity]
         self._size -= 1
-        self._unindex(place)
         for parent in place.parents:
             parent.children.remove(place)
         uncovered = []
@@ -231,6 +235,7 @@ class Poset(Generic[Source]):
     def _index(self, place: Place[Source]) -> None:
         """Enters a place under what its first disjunct offers (whoever covers the place covers that one, too), and for
         each disjunct under the rarest feature that it requires."""
+        place.features = features_of(place.query)
         for feature in place.features.offered[0]:
             self._by_offer.setdefault(feature, set()).add(place)
         place.keys = tuple({min(features, key=self._rarity) for features in place.features.required})

@@ -1,8 +1,7 @@
 """From RDF as it is in files to publications: one for each subject, with the names of anonymous nodes in their place.
 
 Catalogues write `dc:creator [ foaf:name "W. Nejdl" ]`, and a subscriber asks for a `dc:creator` that contains "Nejdl".
-So a blank node that is the value of a property and has a name is replaced by that name: see `lift`, which is the rule.
-It knows nothing of how triples are kept, so that other ways of reading a catalogue share it.
+So a blank node that is the value of a property and has a name is replaced by that name: see `superpeer.rdf.lifting`.
 
 A blank node is never a subject of its own: its label means nothing outside its file, so nobody could update what was
 published of it, delete it or refer to it. Those whose names were put in their place have had their say; the others are
@@ -11,82 +10,20 @@ skipped and counted.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from qel import PREFIXES, Advertisement, Range, Uri, namespace
+from qel import Advertisement, Range, Uri, namespace
 from qel.advertisements import AdvertisedValue
-from qel.names import RDF, RDF_TYPE
+from qel.names import RDF_TYPE
 from qel.topics import NO_TOPICS, UPWARDS, Topics
 from qel.values import Kind, Value, datatype_of, value_of
-
-NAMES = (
-    RDF + "value",
-    PREFIXES["rdfs"] + "label",
-    PREFIXES["skos"] + "prefLabel",
-    PREFIXES["foaf"] + "name",
-    PREFIXES["schema"] + "name",
-    "https://schema.org/name",
-)
-"""The properties whose values can stand for a node, in the order in which these are given."""
-
-_MEMBER = re.compile(re.escape(RDF) + r"_[1-9][0-9]*")
-MAX_DEPTH = 2
-"""A node's name may be a node that has a name, and no further."""
+from superpeer.rdf.lifting import Statement, lift, names_of
 
 LEVELS = ("schemas", "properties", "values")
 FEW_VALUES = 20
 """A property with more values than this is advertised by itself."""
 MAX_VALUE_CHARACTERS = 200
-
-Object = TypeVar("Object")
-Statement = tuple[str, Object]
-"""What is said of a subject: the IRI of a property, and a value."""
-
-
-def lift(
-    statements: Iterable[Statement[Object]],
-    said_of: Callable[[Object], Sequence[Statement[Object]] | None],
-    is_literal: Callable[[Object], bool],
-) -> list[Statement[Object]]:
-    """What is said of a subject, with named blank nodes replaced by their names, and no statement twice.
-
-    `said_of` gives what is said of a blank node, and None for what is no blank node. A node with several names is
-    replaced by all of them, and so is a container (rdf:Bag, rdf:Seq, rdf:Alt) by its members. One without a name stays.
-    """
-    lifted: dict[Statement[Object], None] = {}
-    for name, value in statements:
-        for found in _names_of(value, said_of, is_literal, MAX_DEPTH) or [value]:
-            lifted[name, found] = None
-    return list(lifted)
-
-
-def _names_of(
-    node: Object,
-    said_of: Callable[[Object], Sequence[Statement[Object]] | None],
-    is_literal: Callable[[Object], bool],
-    depth: int,
-) -> list[Object]:
-    said = said_of(node)
-    if said is None:
-        return []
-    found: list[Object] = []
-    ranked = ((rank, value) for name, value in said if (rank := _rank(name)) is not None)
-    for _, value in sorted(ranked, key=lambda pair: pair[0]):
-        if is_literal(value):
-            found.append(value)
-        elif depth > 1:
-            found += _names_of(value, said_of, is_literal, depth - 1)
-    return found
-
-
-def _rank(name: str) -> tuple[int, int] | None:
-    if name in NAMES:
-        return NAMES.index(name), 0
-    if _MEMBER.fullmatch(name):
-        return len(NAMES), int(name[len(RDF) + 1 :])
-    return None
 
 
 class Described(NamedTuple):
@@ -163,7 +100,7 @@ class Publications:
         return list(self._said.get(node, ())) if _is_blank(node) else None
 
     def _is_spoken_for(self, node: TermKey) -> bool:
-        return node in self._referred and bool(_names_of(node, self._said_of, _is_literal, MAX_DEPTH))
+        return node in self._referred and bool(names_of(node, self._said_of, _is_literal))
 
 
 def publications_of(triples: Iterable[Any]) -> Publications:

@@ -43,6 +43,7 @@ from superpeer.sim.peer import Peer
 from superpeer.sim.trace import Setup, Trace, traced
 
 BACKBONES: dict[str, type[Kind]] = {"cube": CubeKind, "unstructured": UnstructuredKind}
+SELECTIVE = "selective"
 QUIET_STEP_S = 0.25
 EPOCH_S = 1_750_000_000.0
 """The time of day when a simulation begins: identities and orders need one."""
@@ -81,20 +82,34 @@ class SuperPeer:
 
 
 class Network:
-    """Super-peers and peers in virtual time."""
+    """Super-peers and peers in virtual time. With another `routing` than selective broadcast, subscriptions are placed
+    by hashing: "strings", "intervals", "clusters", "words" or "triples", with the options of
+    `superpeer.dht.network.HashPlacedNetwork`, which is what one gets."""
 
     node_class: type[Node] = Node
+
+    def __new__(cls, *arguments: Any, routing: str = SELECTIVE, **options: Any) -> Any:
+        if routing == SELECTIVE:
+            return super().__new__(cls)
+        from superpeer.dht.network import HashPlacedNetwork  # only where it is asked for: there is much to import
+
+        return HashPlacedNetwork(*arguments, routing=routing, **options)
 
     def __init__(
         self,
         super_peers: int,
         seed: int = 0,
         *,
+        routing: str = SELECTIVE,
         backbone: str = "cube",
         faults: Faults | None = None,
         limits: Limits | None = None,
         accepts_nonconforming: bool = False,
+        **options: Any,
     ) -> None:
+        assert routing == SELECTIVE, "every other routing makes another network"
+        if options:
+            raise SimulationError(f"selective broadcast has no option {next(iter(options))!r}; choose another routing")
         if backbone not in BACKBONES:
             raise SimulationError(f"there is no backbone {backbone!r}; there are {', '.join(BACKBONES)}")
         if super_peers < 1:

@@ -7,7 +7,7 @@ the two takes no time. An access point that is down is waited for: the peer is s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,12 @@ from auth import AuthError, Identity, PeerExchange
 from qel.matching import is_met
 from qel.topics import NO_TOPICS, Topics
 from superpeer.client.memory import Memory
+from superpeer.client.told import Told
 from superpeer.node.advertisements import elements_of
 from superpeer.node.body import read_body, said_in, write_body
 from superpeer.node.errors import Refused
 from superpeer.node.forms import read_query, write_elements
-from superpeer.node.publications import Kind, Place, Posting, Publication, publication_id
+from superpeer.node.publications import Kind, Posting, publication_id
 from superpeer.node.records import Rendezvous, Subscription
 from superpeer.node.requests import (
     Advertise,
@@ -66,47 +67,11 @@ QUERY_S = 10.0
 
 
 @dataclass(frozen=True)
-class Notification:
-    """What a peer is told: a publication, which of its subscriptions matched, and what their variables stand for."""
+class Notification(Told):
+    """What a simulated peer is told."""
 
-    publication: Publication
-    subscriptions: frozenset[str]
-    queries: Mapping[str, qel.Query] = field(repr=False)
     access_point: str
-    is_history: bool = False
-
-    @property
-    def id(self) -> str:
-        return self.publication.id
-
-    @property
-    def kind(self) -> str:
-        """new, updated or deleted."""
-        return self.publication.draft.kind.value
-
-    @property
-    def publisher(self) -> str:
-        """The public id of the peer that published it."""
-        return self.publication.publisher
-
-    @property
-    def place(self) -> Place:
-        """Where it stands in the log of its access point."""
-        return self.publication.place
-
-    @property
-    def triples(self) -> tuple[Any, ...]:
-        return triples_of(read_body(self.publication.draft.body))
-
-    @property
-    def bindings(self) -> dict[str, dict[str, tuple[Any, ...]]]:
-        """For each subscription that matched, the terms that each of its variables stands for."""
-        triples, topics = self.triples, self.publication.topics
-        return {
-            name: next(iter(qel.bindings(query, triples, topics).values()), {})
-            for name, query in self.queries.items()
-            if name in self.subscriptions
-        }
+    """The name of the super-peer that it was published at."""
 
 
 @dataclass(frozen=True)
@@ -416,7 +381,7 @@ class Peer:
         matched, origin = frozenset(notice.subscriptions), notice.publication.origin
         asked = self.memory.subscriptions
         queries = {name: read_query(asked[name].text) for name in sorted(matched & asked.keys())}
-        return Notification(notice.publication, matched, queries, self._network.name_of(origin), notice.is_history)
+        return Notification(notice.publication, matched, queries, notice.is_history, self._network.name_of(origin))
 
     def _register(self, *, is_lost: bool) -> None:
         """The exchange of `auth`. A peer with a past brings it; with a super-peer that lost its disk it begins anew."""

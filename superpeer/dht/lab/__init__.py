@@ -11,11 +11,10 @@ from superpeer.dht.lab.experiment import Experiment
 
 def experiments() -> dict[str, Experiment]:
     """All experiments by name. Imported when asked for, since they need numpy."""
-    from superpeer.dht.lab import intervals, placements, strategies, strings, words
+    from superpeer.dht.lab import clusters, intervals, placements, strategies, string_load, strings, words
 
-    return {
-        one.name: one for module in (strings, intervals, placements, words, strategies) for one in module.EXPERIMENTS
-    }
+    modules = strategies, strings, string_load, intervals, clusters, placements, words
+    return {one.name: one for module in modules for one in module.EXPERIMENTS}
 
 
 def experiment(name: str) -> Experiment:

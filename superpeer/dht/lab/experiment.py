@@ -1,36 +1,54 @@
 """What an experiment is: points that are measured independently of each other, and figures made of what they gave.
 
 A point is a small value that can be sent to another process; `measure` is a plain function of a module. So the points
-of an experiment are spread over processes, and the same seed gives the same figures however many there are.
+of an experiment are spread over processes, and the same seed gives the same figures however many there are. Every
+experiment is run with several seeds; what is shown is the mean, with the least and the most that a seed gave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, NamedTuple
 
 from superpeer.dht.errors import DhtError
+
+USUAL_SEEDS = 3
+
+
+class Spread(NamedTuple):
+    """What several seeds gave."""
+
+    mean: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        return cls(sum(values) / len(values), min(values), max(values))
+
 
 Series = Mapping[str, Sequence[tuple[float, float]]]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Curves over one axis, or bars; and what the paper reports of them."""
+    """Curves over one axis, and what the paper reports of them, if there is one."""
 
     name: str
     title: str
     x: str
     y: str
     series: Series
-    reported: str
+    reported: str = ""
     log_x: bool = False
     log_y: bool = False
     lines: Mapping[str, float] = field(default_factory=dict)
     """Levels to compare with, each with its name."""
+    spreads: Mapping[str, Sequence[Spread]] = field(default_factory=dict)
+    """For each point of each curve, where several seeds were run."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +58,8 @@ class Table:
     name: str
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[str | float]]
-    reported: str
+    rows: Sequence[Sequence[str | float | Spread]]
+    reported: str = ""
 
 
 Finding = Figure | Table
@@ -51,7 +69,7 @@ Result = tuple[Any, Any]
 
 @dataclass(frozen=True)
 class Experiment:
-    """`points` makes them from a scale (1 is the papers' size) and a seed."""
+    """`points` makes them from a scale (1 is the papers' size) and a seed; `findings` are those of one seed."""
 
     name: str
     title: str
@@ -66,15 +84,30 @@ def run(
     *,
     scale: float = 1.0,
     seed: int = 0,
+    seeds: int = 1,
     workers: int = 1,
     progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> list[Finding]:
-    """Measures all points and makes the figures. `progress` is told how many of how many points are done."""
+    """Measures all points with so many seeds, from `seed` on, and makes the figures. `progress` is told how many of
+    how many points are done."""
     if not 0 < scale <= 1:
         raise DhtError(f"a scale is above 0 and at most 1, not {scale}")
     if workers < 1:
         raise DhtError(f"an experiment needs at least one worker, not {workers}")
-    points = list(experiment.points(scale, seed))
+    if seeds < 1:
+        raise DhtError(f"an experiment needs at least one seed, not {seeds}")
+    runs = [list(experiment.points(scale, one)) for one in range(seed, seed + seeds)]
+    measured = _measure(experiment, [point for points in runs for point in points], workers, progress)
+    found = []
+    for points in runs:
+        results, measured = measured[: len(points)], measured[len(points) :]
+        found.append(list(experiment.findings(list(zip(points, results, strict=True)))))
+    return found[0] if seeds == 1 else [_combined(same) for same in zip(*found, strict=True)]
+
+
+def _measure(
+    experiment: Experiment, points: list[Any], workers: int, progress: Callable[[int, int], None]
+) -> list[Any]:
     progress(0, len(points))
     measured: dict[int, Any] = {}
     if workers == 1:
@@ -87,7 +120,37 @@ def run(
             for done in as_completed(waiting):
                 measured[waiting[done]] = done.result()
                 progress(len(measured), len(points))
-    return list(experiment.findings([(point, measured[number]) for number, point in enumerate(points)]))
+    return [measured[number] for number in range(len(points))]
+
+
+def _combined(same: Sequence[Finding]) -> Finding:
+    """One finding of those of all seeds."""
+    first = same[0]
+    if isinstance(first, Table):
+        tables = [one for one in same if isinstance(one, Table)]
+        rows = [
+            [_cell(cells) for cells in zip(*rows, strict=True)]
+            for rows in zip(*(table.rows for table in tables), strict=True)
+        ]
+        return replace(first, rows=rows)
+    figures = [one for one in same if isinstance(one, Figure)]
+    spreads = {
+        name: [
+            Spread.of([y for _, y in points])
+            for points in zip(*(figure.series[name] for figure in figures), strict=True)
+        ]
+        for name in first.series
+    }
+    series = {
+        name: [(x, spread.mean) for (x, _), spread in zip(points, spreads[name], strict=True)]
+        for name, points in first.series.items()
+    }
+    lines = {name: Spread.of([figure.lines[name] for figure in figures]).mean for name in first.lines}
+    return replace(first, series=series, lines=lines, spreads=spreads)
+
+
+def _cell(cells: Sequence[Any]) -> Any:
+    return cells[0] if isinstance(cells[0], str) else Spread.of(cells)
 
 
 def scaled(number: int, scale: float, least: int = 1) -> int:

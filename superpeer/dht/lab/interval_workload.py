@@ -2,7 +2,8 @@
 
 The schema has twenty attributes with values from 0 to 99, in six intervals; each of ten topics uses six of them. Topics
 are chosen by Zipf. An event belongs to a subscription drawn at random: it has all attributes of the topic, with values
-in that subscription's ranges, and any where it asks for none.
+in that subscription's ranges, and any where it asks for none; or, which Lo leaves open as well, only that
+subscription's attributes. A subscriber may be interested in every topic, or in a few.
 """
 
 from __future__ import annotations
@@ -59,12 +60,37 @@ class Occurrence:
 class Workload:
     """All of it from one seed."""
 
-    def __init__(self, nodes: int, theta: float, variance: float, seed: int) -> None:
+    def __init__(
+        self,
+        nodes: int,
+        theta: float,
+        variance: float,
+        seed: int,
+        *,
+        interests: int = len(TOPICS),
+        has_all_attributes: bool = True,
+    ) -> None:
+        """`interests` is in how many topics a node may be interested."""
         self._random = Random(seed)
         self._nodes = nodes
+        self._has_all_attributes = has_all_attributes
         self._half_width = sqrt(3 * variance)
         self._weights = [1 / rank**theta for rank in range(1, len(TOPICS) + 1)]
         self._attributes = {topic: self._random.sample(ATTRIBUTES, TOPIC_ATTRIBUTES) for topic in TOPICS}
+        self._interested = self._groups(interests)
+
+    def _groups(self, interests: int) -> dict[str, list[int]]:
+        """The nodes that may subscribe to each topic."""
+        if interests >= len(TOPICS):
+            return {topic: list(range(self._nodes)) for topic in TOPICS}
+        groups: dict[str, list[int]] = {topic: [] for topic in TOPICS}
+        for node in range(self._nodes):
+            chosen: set[str] = set()
+            while len(chosen) < interests:
+                chosen.add(self._random.choices(TOPICS, self._weights)[0])
+            for topic in sorted(chosen):
+                groups[topic].append(node)
+        return {topic: members or [self._random.randrange(self._nodes)] for topic, members in groups.items()}
 
     def requests(self, number: int) -> list[Request]:
         return [self._request() for _ in range(number)]
@@ -75,7 +101,7 @@ class Workload:
             wanted = {name: (low, high) for name, low, high in request.ranges}
             description = Description(Value(Kind.URI, f"http://example.org/events/{serial}"))
             description.values[RDF_TYPE] = [Value(Kind.URI, request.topic)]
-            for name in self._attributes[request.topic]:
+            for name in self._attributes[request.topic] if self._has_all_attributes else wanted:
                 value = self._random.randint(*wanted.get(name, (DOMAIN.least, DOMAIN.most)))
                 description.values[name] = [Value(Kind.LITERAL, str(value))]
             at, gap = self._random.randrange(self._nodes), self._random.expovariate(1.0)
@@ -90,4 +116,4 @@ class Workload:
             width = min(max(width, 1), DOMAIN.most + 1)
             low = self._random.randint(0, DOMAIN.most + 1 - width)
             ranges.append((name, low, low + width - 1))
-        return Request(self._random.randrange(self._nodes), topic, tuple(sorted(ranges)))
+        return Request(self._random.choice(self._interested[topic]), topic, tuple(sorted(ranges)))

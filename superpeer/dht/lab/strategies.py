@@ -2,7 +2,7 @@
 
 Some super-peers publish articles; subscriptions ask for an author and a year, which every system can place. All systems
 notify the same subscriptions, which is checked. RDFPeers on Chord beside selective broadcast answers the question with
-which the chapter closes.
+which the chapter closes; as that depends on how many super-peers publish, a second experiment varies their number.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ SIZES = (16, 64, 256, 1_024, 4_096)
 AUTHORS, PUBLISHERS, SUBSCRIPTIONS, PUBLICATIONS = 100, 16, 500, 200
 YEARS = Domain(FIRST_YEAR, LAST_YEAR)
 SELECTIVE = "selective broadcast"
+TABLES = {"chord": "Chord", "cube": "the cube"}
 
 
 def _dates(kind: type[Intervals]) -> Callable[[Fabric], Strategy[Any]]:
@@ -57,6 +58,7 @@ class Point:
     subscriptions: int
     publications: int
     seed: int
+    publishers: int = PUBLISHERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def points(scale: float, seed: int) -> list[Point]:
         for size in reversed(sizes)
         for system in SYSTEMS
         if system != SELECTIVE
-        for table in ("chord", "cube")
+        for table in TABLES
     ]
 
 
@@ -93,7 +95,7 @@ def measure(point: Point) -> Counted:
     fabric = Fabric(table, point.seed)
     system = SYSTEMS[point.system](fabric)
     random, bibliography = Random(point.seed), Bibliography(point.seed, AUTHORS)
-    publishers = random.sample(range(point.nodes), min(PUBLISHERS, point.nodes))
+    publishers = random.sample(range(point.nodes), min(point.publishers, point.nodes))
     if isinstance(system, SelectiveBroadcast):
         for publisher in publishers:
             system.advertise(publisher, qel.Advertisement(schemas=["dc:", "bibo:"]))
@@ -131,26 +133,53 @@ METRICS = (
 )
 
 
+PER_SUBSCRIPTION = tuple(2.0**power for power in range(-6, 9))
+"""Publications for each subscription."""
+
+
 def findings(results: Sequence[Result]) -> Iterable[Finding]:
-    for point, counted in results:
-        others = [o.notified for p, o in results if (p.nodes, p.subscriptions) == (point.nodes, point.subscriptions)]
-        assert all(notified == counted.notified for notified in others), "all systems notify the same subscriptions"
-    for table in ("chord", "cube"):
+    _check(results)
+    for table, where in TABLES.items():
+        chosen = [(point, counted) for point, counted in results if point.table == table or point.system == SELECTIVE]
         for metric, y in METRICS:
             series: dict[str, list[tuple[float, float]]] = {}
-            for point, counted in results:
-                if point.table == table or point.system == SELECTIVE:
-                    series.setdefault(point.system, []).append((point.nodes, getattr(counted, metric)))
+            for point, counted in chosen:
+                series.setdefault(point.system, []).append((point.nodes, getattr(counted, metric)))
             yield Figure(
                 f"strategies-{table}-{metric}",
-                f"All systems, hash tables on {'Chord' if table == 'chord' else 'the cube'}",
+                f"All systems, hash tables on {where}",
                 "super-peers",
                 y,
                 {system: sorted(found) for system, found in series.items()},
-                "nothing: no paper compares them",
                 log_x=True,
-                log_y=metric != "hops",
+                log_y=True,
             )
+        yield from _total(table, where, chosen)
+
+
+def _total(table: str, where: str, results: Sequence[Result]) -> Iterable[Finding]:
+    """What a subscription costs with all that is published while it is there, in the largest network."""
+    largest = max(point.nodes for point, _ in results)
+    yield Figure(
+        f"strategies-{table}-total",
+        f"All systems on {largest:,} super-peers, hash tables on {where}",
+        "publications for each subscription",
+        "messages in all, for each subscription",
+        {
+            point.system: [(often, counted.placing + often * counted.messages) for often in PER_SUBSCRIPTION]
+            for point, counted in results
+            if point.nodes == largest
+        },
+        log_x=True,
+        log_y=True,
+    )
+
+
+def _check(results: Sequence[Result]) -> None:
+    notified: dict[tuple[int, int], tuple[frozenset[str], ...]] = {}
+    for point, counted in results:
+        others = notified.setdefault((point.nodes, point.publishers), counted.notified)
+        assert counted.notified == others, "all systems notify the same subscriptions"
 
 
 ALL = Experiment(
@@ -161,4 +190,53 @@ ALL = Experiment(
     measure,
     findings,
 )
-EXPERIMENTS = (ALL,)
+
+PUBLISHING = (1, 4, 16, 64, 256)
+PUBLISHING_NODES = 1_024
+
+
+def publisher_points(scale: float, seed: int) -> list[Point]:
+    nodes = scaled(PUBLISHING_NODES, scale, 16)
+    numbers = scaled(SUBSCRIPTIONS, scale, 20), scaled(PUBLICATIONS, scale, 20)
+    return [
+        Point(system, table, nodes, *numbers, seed, publishers)
+        for publishers in PUBLISHING
+        for system, table in ((SELECTIVE, "cube"), ("RDFPeers", "chord"))
+    ]
+
+
+def publisher_findings(results: Sequence[Result]) -> Iterable[Finding]:
+    _check(results)
+    by_system = {(point.system, point.publishers): counted for point, counted in results}
+    nodes = results[0][0].nodes
+    title, x = f"RDFPeers on Chord and selective broadcast, {nodes:,} super-peers", "super-peers that publish"
+    for metric, y in (("placing", "messages per subscription"), ("messages", "messages per publication")):
+        series = {
+            system: [(publishers, getattr(by_system[system, publishers], metric)) for publishers in PUBLISHING]
+            for system in (SELECTIVE, "RDFPeers")
+        }
+        yield Figure(f"strategies-publishers-{metric}", title, x, y, series, log_x=True, log_y=True)
+    even = []
+    for publishers in PUBLISHING:
+        selective, rdf_peers = by_system[SELECTIVE, publishers], by_system["RDFPeers", publishers]
+        even.append((publishers, (selective.placing - rdf_peers.placing) / (rdf_peers.messages - selective.messages)))
+    yield Figure(
+        "strategies-publishers-even",
+        title,
+        x,
+        "publications for each subscription",
+        {"from here on selective broadcast sends fewer messages": even},
+        log_x=True,
+        log_y=min(ratio for _, ratio in even) > 0,
+    )
+
+
+BY_PUBLISHERS = Experiment(
+    "strategies-publishers",
+    "RDFPeers and selective broadcast, by how many super-peers publish",
+    "the chapter's closing question",
+    publisher_points,
+    measure,
+    publisher_findings,
+)
+EXPERIMENTS = (ALL, BY_PUBLISHERS)

@@ -9,6 +9,7 @@ passed on and when it leaves it. A test holds this against `string_matching.run`
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -17,57 +18,93 @@ from superpeer.dht.lab.zipf import draw, probabilities
 
 ATTRIBUTES = 10
 VALUES = 1_000
-SUBSCRIPTION_SHARE = 0.2
+
+
+class Declaring(Enum):
+    """How many attributes events have and subscriptions declare. The papers say 1 to 10, depending on the popularity
+    of attributes, and fewer on average where that is skewed. Both of these are so."""
+
+    EACH = "each by its popularity"
+    """The attribute of rank r with probability 1 / r^θ."""
+    DRAWN = "ten draws"
+    """What is among ten draws from Zipf's distribution."""
+
+
+class Order(Enum):
+    """In which order attributes are visited, which the papers call by selectivity."""
+
+    SHORT_LISTS_FIRST = "short lists first"
+    """By how many SubIDs a list is expected to have."""
+    LARGE_DOMAINS_FIRST = "large domains first"
+    """By how unlikely two of its values agree, which the earlier paper takes for a sign of it; those alike in the
+    order of their popularity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """An event has an attribute with probability 1 / rank^θ, a subscription declares it with a fifth of that, and at
-    least one: subscribers name some of what events have. Values follow Zipf with a parameter for each attribute."""
+    """Events and subscriptions have attributes alike, as the papers say; or subscriptions a `share` of what events
+    have, and at least one. Values follow Zipf with a parameter for each attribute."""
 
     attribute_theta: float
     value_thetas: tuple[float, ...]
     subscriptions: int
     events: int
     seed: int
+    share: float = 1.0
+    declaring: Declaring = Declaring.EACH
+    order: Order = Order.SHORT_LISTS_FIRST
+    drops_hopeless: bool = False
+    """Not in the papers: nodes drop SubIDs that declare what the event does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """SubIDs sent for an event, on average."""
+    """SubIDs sent for an event, on average; and what becomes of those that its values find."""
 
     coordinated: float
     distributed: float
     hybrid: float
+    found: float
+    matching: float
+    carried: float
+    """They are passed on by a visit, if only to the next one; the others failed at an attribute visited before."""
+    declared: float
+    """Attributes of a subscription, on average."""
 
 
 def generate(workload: Workload, number: int, share: float, stream: int) -> tuple[Any, Any]:
     """Which attributes each of so many subscriptions or events has, as a matrix of truth, and a value for each."""
     random = np.random.default_rng([workload.seed, stream])
-    declared = random.random((number, ATTRIBUTES)) < share / np.arange(1, ATTRIBUTES + 1) ** workload.attribute_theta
+    theta = workload.attribute_theta
+    if workload.declaring is Declaring.EACH:
+        declared = random.random((number, ATTRIBUTES)) < share / np.arange(1, ATTRIBUTES + 1) ** theta
+    else:
+        declared = np.zeros((number, ATTRIBUTES), dtype=bool)
+        for _ in range(round(share * ATTRIBUTES)):
+            declared[np.arange(number), draw(random, ATTRIBUTES, theta, number)] = True
     without = np.flatnonzero(~declared.any(axis=1))
-    declared[without, draw(random, ATTRIBUTES, workload.attribute_theta, len(without))] = True
+    declared[without, draw(random, ATTRIBUTES, theta, len(without))] = True
     values = np.stack([draw(random, VALUES, theta, number) for theta in workload.value_thetas], axis=1)
     return declared, values
 
 
-def visiting_order(workload: Workload, *, by_length: bool) -> Any:
-    """The attributes by how likely two of their values agree, which is what the papers take from the domains of values;
-    those alike in the order of the schema. Or by the expected length of their lists, which also depends on how many
-    subscriptions declare an attribute."""
-    agreement = np.array([(probabilities(VALUES, theta) ** 2).sum() for theta in workload.value_thetas])
-    if by_length:
-        agreement = agreement / np.arange(1, ATTRIBUTES + 1) ** workload.attribute_theta
-    return np.argsort(agreement, kind="stable")
+def visiting_order(workload: Workload) -> Any:
+    expected = np.array([(probabilities(VALUES, theta) ** 2).sum() for theta in workload.value_thetas])
+    if workload.order is Order.SHORT_LISTS_FIRST:
+        expected = expected / np.arange(1, ATTRIBUTES + 1) ** workload.attribute_theta
+    return np.argsort(expected, kind="stable")
 
 
-def count(workload: Workload, *, careful: bool = False) -> Sent:
-    """As published; or `careful`, in the order of expected lengths and without SubIDs that cannot match the event."""
-    order = visiting_order(workload, by_length=careful)
-    declared, values = generate(workload, workload.subscriptions, SUBSCRIPTION_SHARE, 1)
+def count(workload: Workload) -> Sent:
+    order = visiting_order(workload)
+    declared, values = generate(workload, workload.subscriptions, workload.share, 1)
     event_has, event_values = generate(workload, workload.events, 1.0, 2)
     return count_in(
-        declared[:, order], values[:, order], event_has[:, order], event_values[:, order], drops_hopeless=careful
+        declared[:, order],
+        values[:, order],
+        event_has[:, order],
+        event_values[:, order],
+        drops_hopeless=workload.drops_hopeless,
     )
 
 
@@ -81,7 +118,7 @@ def count_in(declared: Any, values: Any, event_has: Any, event_values: Any, *, d
     ones = np.array([mask.bit_count() for mask in range(1 << width)])
     top = np.array([0] + [1 << (mask.bit_length() - 1) for mask in range(1, 1 << width)])
     matched = np.zeros(len(declared), dtype=np.int64)
-    totals = np.zeros(3)
+    totals = np.zeros(6)
     for event in range(len(event_has)):
         found = []
         for a in np.flatnonzero(event_has[event]):
@@ -94,8 +131,9 @@ def count_in(declared: Any, values: Any, event_has: Any, event_values: Any, *, d
         touched = np.unique(np.concatenate(found)) if len(found) > 1 else found[0]
         totals += _sent(masks[touched], matched[touched], int(event_masks[event]), ones, top, drops_hopeless)
         matched[touched] = 0
-    coordinated, distributed, hybrid = totals / len(event_has)
-    return Sent(coordinated, distributed, hybrid)
+    coordinated, distributed, hybrid, in_lists, matching, carried = map(float, totals / len(event_has))
+    per_subscription = float(declared.sum(axis=1).mean())
+    return Sent(coordinated, distributed, hybrid, in_lists, matching, carried, per_subscription)
 
 
 def _sent(declared: Any, matched: Any, event: int, ones: Any, top: Any, drops_hopeless: bool) -> Any:
@@ -114,7 +152,7 @@ def _sent(declared: Any, matched: Any, event: int, ones: Any, top: Any, drops_ho
     distributed = ones[passing & until][enters].sum() + home
     leaving = np.where(matches, top[declared] - 1, until)
     hybrid = ones[passing & leaving][enters].sum() + home
-    return np.array([ones[matched].sum(), distributed, hybrid])
+    return np.array([ones[matched].sum(), distributed, hybrid, len(matched), home, (enters | matches).sum()])
 
 
 def _by_value(declares: Any, values: Any) -> dict[int, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from random import Random
 
 import qel
@@ -20,6 +21,14 @@ WARMING, MEASURED, SUBSCRIPTIONS = 600, 40, 500
 DOCUMENT_WORDS = 200
 
 
+class Varied(Enum):
+    """What a point belongs to a series of."""
+
+    NODES = "nodes"
+    WORDS = "words of the abstract"
+    WARMING = "documents that a publisher has published before"
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     table: str
@@ -31,6 +40,7 @@ class Point:
     warming: int
     measured: int
     seed: int
+    varied: Varied = Varied.NODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +61,16 @@ def points(scale: float, seed: int) -> list[Point]:
         for sending in Sending
         for is_cached in (False, True)
     ]
-    largest = max(point.nodes for point in made)
-    lengths = (50, 100, 400, 800)
-    made += [
-        Point("chord", min(largest, 1_024), Sending.MULTISEND, is_cached, words, *numbers, seed)
-        for words in lengths
-        for is_cached in (False, True)
-    ]
+    nodes = min(max(point.nodes for point in made), 1_024)
+    subscriptions, warming, measured = numbers
+    for is_cached in (False, True):
+        for words in (50, 100, DOCUMENT_WORDS, 400, 800):
+            sizes = words, subscriptions, warming, measured
+            made.append(Point("chord", nodes, Sending.MULTISEND, is_cached, *sizes, seed, Varied.WORDS))
+        for sending in Sending:
+            for warmed in (0, 20, 100, 600, 2_000):
+                sizes = DOCUMENT_WORDS, subscriptions, scaled(warmed, scale, 0), measured
+                made.append(Point("chord", nodes, sending, is_cached, *sizes, seed, Varied.WARMING))
     return made
 
 
@@ -80,7 +93,7 @@ def measure(point: Point) -> Counted:
 
 
 def findings(results: Sequence[Result]) -> Iterable[Finding]:
-    sized = [(point, counted) for point, counted in results if point.words == DOCUMENT_WORDS]
+    sized = [(point, counted) for point, counted in results if point.varied is Varied.NODES]
     for table in ("chord", "cube"):
         series: dict[str, list[tuple[float, float]]] = {}
         for point, counted in sized:
@@ -91,7 +104,7 @@ def findings(results: Sequence[Result]) -> Iterable[Finding]:
             f"words-messages-{table}",
             f"DHTrie: a publication of {DOCUMENT_WORDS} words on {'Chord' if table == 'chord' else 'the cube'}",
             "nodes",
-            "messages",
+            "messages per publication",
             series,
             "almost constant as the network grows; FCache saves a factor of 4 with all methods",
             log_x=True,
@@ -104,28 +117,49 @@ def findings(results: Sequence[Result]) -> Iterable[Finding]:
             factors.setdefault(f"{sending.value}, {table}", []).append((nodes, saved))
     yield Figure(
         "words-factor",
-        "DHTrie: how many times fewer messages with FCache",
+        "DHTrie: what FCache saves, publications of 200 words",
         "nodes",
-        "factor",
+        "times fewer messages with FCache",
         factors,
-        "about 4 with all methods",
+        "a factor of 4 with all methods",
         log_x=True,
-        lines={"4": 4},
+        lines={"the paper's 4": 4},
     )
+    yield from _lengths([result for result in results if result[0].varied is Varied.WORDS])
+    yield from _warming([result for result in results if result[0].varied is Varied.WARMING])
+
+
+def _lengths(results: Sequence[Result]) -> Iterable[Finding]:
     lengths: dict[str, list[tuple[float, float]]] = {}
-    nodes = max(point.nodes for point, _ in results if point.words != DOCUMENT_WORDS)
     for point, counted in results:
-        if point.nodes == nodes and point.table == "chord" and point.sending is Sending.MULTISEND:
-            lengths.setdefault("with FCache" if point.is_cached else "multi-send", []).append(
-                (point.words, counted.messages)
-            )
+        curve = "with FCache" if point.is_cached else "multi-send"
+        lengths.setdefault(curve, []).append((point.words, counted.messages))
     yield Figure(
         "words-length",
-        f"DHTrie: length of documents, Chord with {nodes} nodes",
-        "words of the abstract",
-        "messages",
-        {curve: sorted(found) for curve, found in lengths.items()},
+        f"DHTrie: length of documents, Chord with {results[0][0].nodes:,} nodes",
+        Varied.WORDS.value,
+        "messages per publication",
+        lengths,
         "little sensitivity to the size of documents",
+    )
+
+
+def _warming(results: Sequence[Result]) -> Iterable[Finding]:
+    """How much FCache saves depends on what it has seen, which the paper does not say."""
+    counts = {(point.sending, point.warming, point.is_cached): counted.messages for point, counted in results}
+    factors: dict[str, list[tuple[float, float]]] = {}
+    for (sending, warming, is_cached), messages in counts.items():
+        if is_cached:
+            saved = counts[sending, warming, False] / messages
+            factors.setdefault(sending.value, []).append((warming / PUBLISHERS, saved))
+    yield Figure(
+        "words-warming",
+        f"DHTrie: FCache by what it has seen, Chord with {results[0][0].nodes:,} nodes",
+        Varied.WARMING.value,
+        "times fewer messages with FCache",
+        factors,
+        "a factor of 4; it does not say after how many documents",
+        lines={"the paper's 4": 4},
     )
 
 

@@ -1,6 +1,5 @@
 """One small Spark for all tests of the catalogue."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
-    if "SPARK_TESTS" not in os.environ:
-        pytest.skip("takes minutes; `make soak` runs it, or set SPARK_TESTS=1")
     scratch: Path = tmp_path_factory.mktemp("spark")
     session = start(
         "local[2]",

@@ -5,10 +5,14 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from superpeer.catalog.java import JavaMissing, Source, ask, find_java, launcher_home, parse_version
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TEMURIN_21 = """\
 openjdk version "21.0.4" 2024-07-16 LTS
@@ -157,19 +161,9 @@ def test_the_module_runs_as_a_command() -> None:
     assert Path(result.stdout.strip(), "bin", "java").exists()
 
 
-@pytest.fixture
-def spark_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(find_java().home))
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-
-
 @pytest.mark.spark
-@pytest.mark.usefixtures("spark_environment")
-def test_spark_runs_on_the_java_found() -> None:
-    from pyspark.sql import SparkSession
-
-    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    try:
-        assert session.range(1000).selectExpr("sum(id)").collect()[0][0] == 499500
-    finally:
-        session.stop()
+def test_spark_runs_on_the_java_found(spark: "SparkSession") -> None:
+    assert spark.range(1000).selectExpr("sum(id)").collect()[0][0] == 499500
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    assert int(jvm.java.lang.System.getProperty("java.specification.version")) == find_java().version

@@ -205,6 +205,20 @@ def test_members_only_store_their_own_topic() -> None:
         assert not held or node in {0, 2, 11, 13}
 
 
+def test_who_leaves_a_group_stores_nothing_of_it_any_more() -> None:
+    strategy = make(Clusters)
+    for number in range(40):
+        strategy.subscribe(number % 8, str(number), query(topic="t0", a=(number % 10 * 10, number % 10 * 10 + 9)))
+    assert strategy.stored()[3] > 0
+    for number in range(3, 40, 8):
+        strategy.unsubscribe(str(number))
+    assert not strategy.stored()[3]
+    assert sum(strategy.stored().values()) == 35
+    for value in range(0, 100, 7):
+        expected = {str(n) for n in range(40) if n % 8 != 3 and n % 10 == value // 10}
+        assert strategy.publish(9, event(topic="t0", a=value)).notified == expected
+
+
 def test_similar_groups_are_merged_and_parted() -> None:
     assert similar_groups({"a": [1, 2, 3], "b": [1, 2, 3, 4], "c": [7]}, 3, 1) == [frozenset("ab")]
     assert similar_groups({"a": [1, 2, 3], "b": [1, 2, 3, 4, 5]}, 3, 1) == []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import subprocess
+import sys
 from random import Random
 from typing import Any
 
@@ -9,10 +12,10 @@ import pytest
 from rdflib import DC, Literal, URIRef
 
 import qel
-from superpeer.dht.errors import DhtError
-from superpeer.dht.network import STRATEGIES, HashPlacedNetwork, network
-from superpeer.dht.publication import Publication
-from superpeer.sim import Network
+from superpeer.dht.errors import DhtError, UnsupportedOperation
+from superpeer.dht.network import STRATEGIES, HashPlacedNetwork
+from superpeer.sim import Network, Peer
+from superpeer.sim.errors import SimulationError
 
 ROUTINGS = [*STRATEGIES]
 TABLES = ["chord", "cube"]
@@ -38,7 +41,8 @@ def test_all_routings_deliver_the_same(table: str) -> None:
     publications = [article(i, random.choice(titles), random.randint(2000, 2003)) for i in range(30)]
     inboxes = []
     for routing in ["selective", *ROUTINGS]:
-        net = network(8, seed=1, routing=routing, **({} if routing == "selective" else {"table": table}))
+        options: dict[str, Any] = {} if routing == "selective" else {"table": table}
+        net = Network(8, seed=1, routing=routing, **options)
         library = net.add_peer(at=2)
         library.advertise(schemas=["dc:"])
         readers = []
@@ -104,17 +108,90 @@ def test_one_notification_for_several_subscriptions() -> None:
     assert [notification.subscriptions for notification in reader.inbox] == [{"a", "b"}]
 
 
-def test_selective_is_the_simulator_itself() -> None:
-    assert isinstance(network(2, routing="selective"), Network)
+def test_one_constructor_makes_both() -> None:
+    assert type(Network(2)) is type(Network(2, routing="selective")) is Network
+    made: Any = Network(super_peers=2, seed=3, routing="clusters", table="cube")
+    assert type(made) is HashPlacedNetwork
+    assert made.strategy.routing == "clusters"
+    assert made.fabric.table.__class__.__name__ == "CubeTable"
+
+
+def test_the_simulator_does_not_import_the_hash_tables() -> None:
+    """Who routes selectively need not pay for the rest."""
+    code = (
+        "import sys, superpeer.sim; superpeer.sim.Network(1); print([m for m in sys.modules if 'superpeer.dht' in m])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def public(kind: type) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("routing", ROUTINGS)
+def test_what_only_selective_broadcast_has_is_refused(routing: str) -> None:
+    net: Any = Network(2, routing=routing)
+    peer = net.add_peer(at=0)
+    for one, usual in ((net, Network), (peer, Peer)):
+        missing = public(usual) - public(type(one)) - vars(one).keys()
+        assert {"cut", "stall", "explain_subscription"} <= missing or {"pause", "migrate", "query"} <= missing
+        for name in missing:
+            assert not hasattr(one, name)
+            with pytest.raises(UnsupportedOperation, match=name):
+                getattr(one, name)
+    for option in ("since", "lasts"):
+        with pytest.raises(DhtError, match=option):
+            peer.subscribe(common_query("a", 1), **{option: 1.0})
+    assert not peer.subscriptions
+
+
+def test_a_peer_is_copied_like_any_object() -> None:
+    """What is asked of an object that is not finished must not ask it again."""
+    peer: Any = copy.copy(Network(2, routing="words").add_peer(at=1))
+    assert peer.access_point.name == "sp1"
+
+
+def test_notifications_say_what_those_of_the_simulator_say() -> None:
+    said = []
+    for routing in ["selective", *ROUTINGS]:
+        net: Any = Network(4, seed=1, routing=routing)
+        library, reader = net.add_peer(at=0), net.add_peer(at=3)
+        library.advertise(schemas=["dc:"])
+        reader.subscribe(common_query("alert", 2004), "alerts")
+        net.run()
+        library.publish(article(1, "alert", 2004), "updated")
+        net.run()
+        (told,) = reader.inbox
+        (status,) = reader.subscriptions
+        assert told.publisher == library.id
+        assert told.id.startswith(library.id)
+        assert reader.is_active("alerts")
+        said.append(
+            (
+                sorted(map(str, told.triples)),
+                told.kind,
+                told.access_point,
+                told.subscriptions,
+                told.bindings,
+                reader.access_point.name,
+                (status.subscription.name, status.is_active, status.is_servable),
+                qel.canonical_id(qel.parse(status.subscription.text)),
+            )
+        )
+    assert all(one == said[0] for one in said)
 
 
 def test_mistakes_are_explained() -> None:
     with pytest.raises(DhtError, match="no routing 'magic'"):
-        HashPlacedNetwork(2, routing="magic")
+        Network(2, routing="magic")
     with pytest.raises(DhtError, match="no hash table"):
         HashPlacedNetwork(2, routing="words", table="pastry")
     with pytest.raises(DhtError, match="at least one"):
         HashPlacedNetwork(0, routing="words")
+    with pytest.raises(DhtError, match=r"no option 'backbone'; it has attributes, .*, shape, table"):
+        Network(2, routing="clusters", backbone="cube")
+    with pytest.raises(SimulationError, match="no option 'table'"):
+        Network(2, table="chord")
     net = HashPlacedNetwork(2, routing="words")
     peer = net.add_peer(at=0)
     peer.subscribe(common_query("a", 1), "mine")
@@ -123,8 +200,19 @@ def test_mistakes_are_explained() -> None:
     with pytest.raises(DhtError, match="no subscription"):
         peer.unsubscribe("yours")
     with pytest.raises(DhtError, match="one subject"):
-        Publication.of("x", [])
+        peer.publish([])
+    with pytest.raises(DhtError, match="not 'old'"):
+        peer.publish(article(1, "a", 1), "old")
     with pytest.raises(DhtError, match="not in the network"):
         net.add_peer(at=7)
+    with pytest.raises(DhtError, match="no super-peer 7"):
+        net.restart(7)
     with pytest.raises(qel.QelError):
         peer.subscribe("nonsense")
+    peer.disconnect()
+    with pytest.raises(DhtError, match="offline"):
+        peer.publish(article(1, "a", 1))
+    peer.connect()
+    net.leave(0)
+    with pytest.raises(DhtError, match="sp0 is down"):
+        peer.unsubscribe("mine")

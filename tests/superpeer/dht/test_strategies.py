@@ -20,7 +20,7 @@ from superpeer.dht.errors import DhtError, UnsupportedQuery
 from superpeer.dht.group_tree import Shape
 from superpeer.dht.hashing import Domain
 from superpeer.dht.interval_keys import Attribute
-from superpeer.dht.intervals import Intervals, Selection
+from superpeer.dht.intervals import Examining, Intervals, Selection
 from superpeer.dht.publication import Publication
 from superpeer.dht.simulation import Fabric
 from superpeer.dht.strategy import Strategy
@@ -63,6 +63,7 @@ CASES = {
     "intervals replicated": intervals(relief=Relief(Policy.REPLICATION, 2, 3)),
     "intervals partitioned": intervals(relief=Relief(Policy.PARTITION, 2, 3)),
     "clusters": intervals(Clusters, shape=Shape(3, 0.1)),
+    "clusters by topic": intervals(Clusters, topic_in_keys=True, examining=Examining.GROUP),
     "clusters deep": intervals(Clusters, shape=Shape(6, 0.0)),
     "clusters replicated": intervals(Clusters, relief=Relief(Policy.REPLICATION, 2, 3)),
     "clusters partitioned": intervals(Clusters, relief=Relief(Policy.PARTITION, 2, 3)),

@@ -104,7 +104,7 @@ def query(random: Random, atom: Any, rest: Any, *, subject: bool) -> str:
         tests = [atom(random, variables[0])]
         if random.random() < 0.3:
             tests.append(rest(random, variables[-1]))
-        if subject and random.random() < 0.1:
-            tests.append(f"X = <http://example.org/s{random.randint(0, 3)}>")
+        if subject and random.random() < 0.15:
+            tests.append(f"X {random.choice(['=', 'within'])} <http://example.org/s{random.randint(0, 3)}>")
         alternatives.append(" & ".join(tests))
     return "X : " + " & ".join(triples) + " & (" + " | ".join(f"({tests})" for tests in alternatives) + ")"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qel
+from benchmarks.catalogue import Bibliographic, Mixed
 from qel.values import describe
+from superpeer.matching import poset as poset_module
 from superpeer.matching.poset import IndexedPoset
 from superpeer.node.poset import Change, Place, Poset
 from tests.qel.strategies import chapter_queries, queries, triple_sets
@@ -64,6 +67,82 @@ def test_it_is_the_same_poset_in_the_chapters_language(
     asked: list[qel.Query], history: list[tuple[int, int, bool]], said: list[Any]
 ) -> None:
     play(asked, history, said)
+
+
+def play_at_once(
+    asked: list[qel.Query], before: list[tuple[int, int]], at_once: list[tuple[int, int]], after: list[tuple[int, int]]
+) -> None:
+    """Some one by one, many at once, then all of them taken away again in another order."""
+    indexed: IndexedPoset[int] = IndexedPoset()
+    plain: Poset[int] = Poset()
+    for which, source in before:
+        indexed.insert(asked[which % len(asked)], source)
+        plain.insert(asked[which % len(asked)], source)
+    roots = {place.query for place in plain.roots}
+    change = indexed.insert_many([(asked[which % len(asked)], source) for which, source in at_once])
+    for which, source in at_once:
+        plain.insert(asked[which % len(asked)], source)
+    now = {place.query for place in plain.roots}
+    assert identities(change.added) == identities(now) - identities(roots)
+    assert identities(change.removed) == identities(roots) - identities(now)
+    assert shape(indexed) == shape(plain)
+    for which, source in [*after, *before, *at_once]:
+        query = asked[which % len(asked)]
+        mine, theirs = indexed.remove(query, source), plain.remove(query, source)
+        assert identities(mine.added) == identities(theirs.added)
+        assert shape(indexed) == shape(plain)
+    assert not len(indexed)
+
+
+def identities(queries: Iterable[qel.Query]) -> set[str]:
+    return {qel.canonical_id(query) for query in queries}
+
+
+at_once = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 2)), max_size=20)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(queries(leaves=3), min_size=1, max_size=12), at_once, at_once, at_once)
+def test_many_at_once_come_to_the_same_with_all_operators(
+    asked: list[qel.Query],
+    before: list[tuple[int, int]],
+    together: list[tuple[int, int]],
+    after: list[tuple[int, int]],
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(poset_module, "_MANY", 1)
+        play_at_once(asked, before, together, after)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(chapter_queries(leaves=3), min_size=1, max_size=12), at_once, at_once, at_once)
+def test_many_at_once_come_to_the_same_in_the_chapters_language(
+    asked: list[qel.Query],
+    before: list[tuple[int, int]],
+    together: list[tuple[int, int]],
+    after: list[tuple[int, int]],
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(poset_module, "_MANY", 1)
+        play_at_once(asked, before, together, after)
+
+
+@pytest.mark.parametrize("workload", [Bibliographic, Mixed])
+def test_a_thousand_at_once_are_those_one_by_one(workload: type[Bibliographic]) -> None:
+    """Interests that overlap as those of readers do, so that chains are long and places have many neighbours."""
+    asked = list(workload(7, authors=30, subjects=20, words=150).queries(1_500))
+    plain: Poset[int] = Poset()
+    for number, query in enumerate(asked):
+        plain.insert(query, number)
+    indexed: IndexedPoset[int] = IndexedPoset()
+    indexed.insert_many((query, number) for number, query in enumerate(asked[:1_300]))
+    for number, query in enumerate(asked[1_300:], start=1_300):
+        indexed.insert(query, number)
+    assert shape(indexed) == shape(plain)
+    taken = IndexedPoset(plain)
+    for number in range(0, 1_500, 3):
+        assert set(indexed.remove(asked[number], number).added) == set(taken.remove(asked[number], number).added)
+    assert shape(indexed) == shape(taken)
 
 
 def contains(*constants: str) -> qel.Query:

@@ -16,7 +16,8 @@ from rdflib import DC, FOAF, RDF, RDFS, BNode, Graph, Literal, URIRef
 import qel
 from qel import Range, Uri
 from superpeer.rdf import Problem, read
-from superpeer.rdf.publishing import LEVELS, NAMES, advertisement_of_catalogue, lift, publications_of
+from superpeer.rdf.lifting import NAMES, lift
+from superpeer.rdf.publishing import LEVELS, advertisement_of_catalogue, publications_of
 
 A, B, C = (URIRef(f"http://example.org/{name}") for name in "abc")
 PREFIXES = """

@@ -113,8 +113,8 @@ def test_since_brings_what_was_published_before_once_and_in_order() -> None:
 
 def test_looking_through_a_long_log_is_cut_into_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks for what was before, even at the very access point that has it, does not keep others waiting."""
-    monkeypatch.setattr("superpeer.node.catching_up.PAGE_LOOKED_AT", 20)
-    monkeypatch.setattr("superpeer.node.catching_up.STEP_TESTS", 50)
+    monkeypatch.setattr("superpeer.node.pages.PAGE", 30)
+    monkeypatch.setattr("superpeer.node.catching_up.STEP_TESTS", 40)
     net = Network(super_peers=1, seed=3)
     library, reader = net.add_peer(at=0), net.add_peer(at=0)
     library.advertise(schemas=["dc:"])

@@ -235,10 +235,10 @@ def test_nothing_is_lost_with_the_matcher_either(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("super_peers", [1, 2, 5])
 def test_nothing_is_lost_when_catching_up_takes_many_pages(super_peers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logs are short here, so pages are, too: a look at a publication or two, with everything going on in between."""
-    monkeypatch.setattr("superpeer.node.catching_up.PAGE_LOOKED_AT", 2)
-    monkeypatch.setattr("superpeer.node.catching_up.STEP_TESTS", 3)
-    monkeypatch.setattr("superpeer.node.sieve.FEW", 2)
+    """Logs are short here, so pages are, too: of two publications, one in each step, with everything in between."""
+    monkeypatch.setattr("superpeer.node.pages.PAGE", 2)
+    monkeypatch.setattr("superpeer.node.pages.PAGES_KEPT", 3)
+    monkeypatch.setattr("superpeer.node.catching_up.STEP_TESTS", 1)
     for seed in range(SEEDS):
         life = Life(super_peers, seed, "cube")
         for _ in range(120):

@@ -1,0 +1,253 @@
+"""Lo's experiments with group trees: depth (Figure 6), rotation (Figure 7), and one cluster against many (Figures 8 and
+9); and what of the latter depends on what Lo leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from superpeer.dht.group_tree import Shape
+from superpeer.dht.intervals import Examining
+from superpeer.dht.lab.experiment import Experiment, Figure, Finding, Result, Table
+from superpeer.dht.lab.interval_runs import (
+    ENVIRONMENTS,
+    FEWER_EVENTS,
+    SOURCE,
+    Setting,
+    Values,
+    cost_and_latency,
+    measure,
+    series_of,
+    settings_of,
+)
+from superpeer.dht.lab.interval_workload import TOPICS
+from superpeer.dht.timing import BUSY, FREE, HOP_S
+
+SINGLE, MULTI, KEYED = "single-cluster", "multi-cluster", "multi-cluster, topic in keys"
+ANY, ONE = len(TOPICS), 1
+FORMS = {
+    SINGLE: Setting(SINGLE, environments=(FREE,)),
+    MULTI: Setting(MULTI, shape=Shape(), environments=(FREE,)),
+    KEYED: Setting(KEYED, shape=Shape(), topic_in_keys=True, environments=(FREE,)),
+}
+"""The last has keys that depend on the topic, as on the single ring; in Lo's procedure for clusters they do not."""
+TREES = {
+    "as printed": Setting("as printed"),
+    "one topic each": Setting("one topic each", interests=ONE),
+    "topic in keys": Setting("topic in keys", topic_in_keys=True),
+}
+"""What Lo leaves open and trees could depend on: in how many topics a subscriber is interested, and the keys."""
+
+
+def _depths() -> Iterable[Setting]:
+    for one in TREES.values():
+        for depth in (1, 3, 5, 7, 9):
+            yield replace(one, x=depth, shape=Shape(depth), events=FEWER_EVENTS)
+    for nodes in (512, 128):
+        for theta in (0.0, 1.0):
+            for depth in (1, 3, 5, 7):
+                yield Setting(
+                    f"{nodes} nodes",
+                    theta,
+                    nodes=nodes,
+                    theta=theta,
+                    events=FEWER_EVENTS,
+                    shape=Shape(depth),
+                    environments=(BUSY,),
+                )
+
+
+def _depth_findings(results: Sequence[Result]) -> Iterable[Finding]:
+    chosen = [(setting, costs) for setting, costs in results if setting.curve in TREES]
+    title, x = "IIM, multi-cluster: depth of the tree", "depth"
+    falls = "falls with the depth, above all when busy"
+    yield from cost_and_latency("intervals-depth", title, x, chosen, ENVIRONMENTS, (falls, falls))
+    yield from _spreading("intervals-depth", title, x, chosen)
+    best: dict[tuple[str, float], tuple[float, float]] = {}
+    for setting, costs in results:
+        if setting.curve not in TREES:
+            assert setting.shape is not None
+            found = costs.management_s["busy"], setting.shape.depth
+            best[setting.curve, setting.x] = min(best.get((setting.curve, setting.x), found), found)
+    series: Values = {}
+    for (curve, theta), (_, depth) in best.items():
+        series.setdefault(curve, []).append((theta, depth))
+    yield Figure(
+        "intervals-depth-optimal",
+        "IIM, multi-cluster: depth of least management cost, busy environment",
+        "θ of topics",
+        "depth",
+        series,
+        "larger for 512 nodes than for 128",
+    )
+
+
+def _spreading(name: str, title: str, x: str, results: Sequence[Result]) -> Iterable[Finding]:
+    """Lo's reason for a gain: more brokers in use."""
+    yield Figure(
+        f"{name}-brokers",
+        title,
+        x,
+        "brokers that store anything",
+        series_of(results, lambda costs: costs.brokers),
+        "more brokers, as data is rotated into a more uniform state",
+    )
+    yield Figure(
+        f"{name}-remapped",
+        title,
+        x,
+        "% of stored entries that are remapped",
+        series_of(results, lambda costs: 100 * costs.remapped),
+    )
+
+
+DEPTH = Experiment(
+    "intervals-depth", "Depth of group trees", f"{SOURCE}: Figure 6", settings_of(_depths), measure, _depth_findings
+)
+
+
+def _rotations() -> Iterable[Setting]:
+    for one in TREES.values():
+        for distance in (0, 50, 100, 150, 200, 250, 341):
+            yield replace(one, x=distance, shape=Shape(6, distance / 4096), events=FEWER_EVENTS)
+
+
+def _rotation_findings(results: Sequence[Result]) -> Iterable[Finding]:
+    title, x = "IIM, multi-cluster: rotation of levels, depth 6", "rotation distance (of 4,096)"
+    reported = "rotation helps, above all when busy; a wrong distance does harm"
+    yield from cost_and_latency("intervals-rotation", title, x, results, ENVIRONMENTS, (reported, reported))
+    yield from _spreading("intervals-rotation", title, x, results)
+
+
+ROTATION = Experiment(
+    "intervals-rotation",
+    "Rotation distance",
+    f"{SOURCE}: Figure 7",
+    settings_of(_rotations),
+    measure,
+    _rotation_findings,
+)
+
+
+def _skews() -> Iterable[Setting]:
+    for theta in (0.0, 0.2, 0.4, 0.7, 1.0):
+        for form in FORMS.values():
+            yield replace(form, x=theta, theta=theta)
+
+
+def _skew_findings(results: Sequence[Result]) -> Iterable[Finding]:
+    title, x = "IIM: one cluster or many, free environment", "θ of topics"
+    reported = "multi-cluster cheaper, above all from θ = 0.4 on", "single-cluster faster"
+    yield from cost_and_latency("intervals-clusters", title, x, results, (FREE,), reported)
+    yield Figure(
+        "intervals-clusters-brokers",
+        title,
+        x,
+        "brokers that store anything",
+        series_of(results, lambda costs: costs.brokers),
+        "more brokers in the multi-cluster form under skew",
+    )
+    single = {setting.theta: costs for setting, costs in results if setting.curve == SINGLE}
+    ratios: Values = {}
+    for setting, costs in results:
+        if setting.curve != SINGLE:
+            ratio = costs.management_s["free"] / single[setting.theta].management_s["free"]
+            ratios.setdefault(setting.curve, []).append((setting.theta, ratio))
+    yield Figure(
+        "intervals-clusters-ratio",
+        title,
+        x,
+        "management cost, in multiples of single-cluster",
+        ratios,
+        "below 1, above all from θ = 0.4 on",
+        lines={SINGLE: 1},
+    )
+
+
+SKEW = Experiment(
+    "intervals-clusters",
+    "Single-cluster and multi-cluster",
+    f"{SOURCE}: Figure 8",
+    settings_of(_skews),
+    measure,
+    _skew_findings,
+)
+
+
+def _volumes() -> Iterable[Setting]:
+    for events in (3_000, 9_000, 15_000):
+        for form in FORMS.values():
+            yield replace(form, x=events, events=events)
+
+
+def _volume_findings(results: Sequence[Result]) -> Iterable[Finding]:
+    reported = "multi-cluster cheaper, the more the more events", "single-cluster faster by a constant gap"
+    title = "IIM: one cluster or many, free environment"
+    yield from cost_and_latency("intervals-events", title, "events", results, (FREE,), reported)
+
+
+VOLUME = Experiment(
+    "intervals-events", "Volume of events", f"{SOURCE}: Figure 9", settings_of(_volumes), measure, _volume_findings
+)
+
+
+def _interests() -> Iterable[Setting]:
+    for interests in (ONE, 2, 4, ANY):
+        for form in FORMS.values():
+            yield replace(form, x=interests, interests=interests, events=FEWER_EVENTS)
+    for has_all in (True, False):
+        for examining in Examining:
+            for name, form in FORMS.items():
+                setting = replace(form, curve=f"{name}/reading", examining=examining, events=FEWER_EVENTS)
+                yield replace(setting, has_all_attributes=has_all)
+
+
+def _interest_findings(results: Sequence[Result]) -> Iterable[Finding]:
+    chosen = [(setting, costs) for setting, costs in results if not setting.curve.endswith("reading")]
+    title = "IIM: one cluster or many, by the subscribers' interests"
+    x = "topics that a subscriber is interested in"
+    reported = "multi-cluster cheaper; it does not say how many topics a subscriber has"
+    yield from cost_and_latency("intervals-interests", title, x, chosen, (FREE,), (reported, "single-cluster faster"))
+    yield Figure(
+        "intervals-interests-foreign",
+        title,
+        x,
+        "% of what is examined that is of other topics",
+        series_of(chosen, lambda costs: 100 * costs.foreign),
+        "members of a group store nothing irrelevant, with high probability",
+    )
+    yield Table(
+        "intervals-readings",
+        "IIM: management cost (s) by what Lo leaves open; free environment, subscribers with any topics",
+        (
+            "an event has",
+            "is compared with",
+            *(name for form in FORMS for name in (form, f"with hops at {HOP_S:.0f} s")),
+        ),
+        list(_rows(results)),
+        "multi-cluster cheaper; it says neither what is compared nor whether the time of hops counts",
+    )
+
+
+def _rows(results: Sequence[Result]) -> Iterable[list[str | float]]:
+    readings: dict[tuple[bool, Examining], dict[str, float]] = {}
+    for setting, costs in results:
+        form, _, rest = setting.curve.partition("/")
+        if rest:
+            found = readings.setdefault((setting.has_all_attributes, setting.examining), {})
+            found[form] = costs.management_s["free"]
+            found[f"{form} hops"] = costs.management_s["free"] + HOP_S * costs.hops
+    for (has_all, examining), found in readings.items():
+        has = "six attributes" if has_all else "its subscription's"
+        yield [has, examining.value, *(found[f"{form}{hops}"] for form in FORMS for hops in ("", " hops"))]
+
+
+INTEREST = Experiment(
+    "intervals-interests",
+    "Single-cluster and multi-cluster, by what Lo leaves open",
+    f"{SOURCE}: Figure 8",
+    settings_of(_interests),
+    measure,
+    _interest_findings,
+)
+EXPERIMENTS = (DEPTH, ROTATION, SKEW, INTEREST, VOLUME)

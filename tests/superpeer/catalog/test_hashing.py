@@ -1,0 +1,48 @@
+"""Hashes: equal for what is equal wherever it stands, and different for what differs, as far as anyone can try."""
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from superpeer.catalog.hashing import hash_texts, order_of, seeds_of, starts_of
+
+
+def hashes(texts: list[str], seed: int = 0) -> list[tuple[int, int]]:
+    first, second = hash_texts(pa.array(texts, pa.string()), np.full(len(texts), seed, np.uint64))
+    return list(zip(first.tolist(), second.tolist(), strict=True))
+
+
+@given(st.lists(st.text(max_size=20)), st.integers(0, 5))
+def test_a_hash_is_that_of_the_text_alone(texts: list[str], start: int) -> None:
+    held = pa.array(["before", *texts])[1:][start:]
+    first, second = hash_texts(held, np.zeros(len(held), np.uint64))
+    expected = [hashes([text])[0] for text in texts[start:]]
+    assert list(zip(first.tolist(), second.tolist(), strict=True)) == expected
+
+
+@given(st.sets(st.text(max_size=20)))
+def test_what_differs_has_different_hashes(texts: set[str]) -> None:
+    found = hashes(sorted(texts))
+    assert len({first for first, _ in found}) == len({second for _, second in found}) == len(texts)
+
+
+def test_either_half_tells_many_similar_texts_apart() -> None:
+    texts = [f"http://example.org/{i}{end}" for i in range(100_000) for end in ("", "\0", "0")]
+    found = hashes(sorted(set(texts)))
+    assert len({first for first, _ in found}) == len({second for _, second in found}) == len(set(texts))
+
+
+def test_seeds_tell_the_same_texts_apart() -> None:
+    seeds = seeds_of([(1, "literal", "en", ""), (1, "literal", "", "en"), (11, "literal", "en", "")])
+    assert len({hashes(["x"], int(seed))[0] for seed in seeds}) == 3
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5))))
+def test_equal_hashes_stand_together(pairs: list[tuple[int, int]]) -> None:
+    """Also where first halves are the same by chance."""
+    a = np.array([one for one, _ in pairs], np.uint64)
+    b = np.array([other for _, other in pairs], np.uint64)
+    order = order_of(a, b)
+    assert sorted(order.tolist()) == list(range(len(pairs)))
+    assert len(starts_of(a[order], b[order])) == len(set(pairs))
