@@ -18,6 +18,7 @@ def pytest_configure(config: pytest.Config) -> None:
     set_hypothesis_home_dir(config.rootpath / ".pytest_cache" / "hypothesis")
 
 
+@pytest.hookimpl(tryfirst=True)  # Before the plugin that keeps groups together looks at the markers.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark"):
