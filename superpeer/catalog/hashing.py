@@ -1,7 +1,8 @@
 """Hashes of texts in columns, compiled: 128 bits for each text, the same on every machine and in every run.
 
-Tasks exchange these instead of texts, and what has the same hash counts as the same. Among a billion texts, two that
-differ have the same 128 bits with a probability of 1 in 10^21; nobody is kept from making two on purpose.
+Tasks exchange these, or a part of their bits, instead of texts, and what has the same hash counts as the same. Were
+they random, two of a billion texts would have the same 128 bits with a probability of 1 in 10^21, and the same 96 with
+one of 1 in 10^11. Nobody is kept from making two on purpose.
 
 All that a compiled function here uses is in this file: numba looks at no other to see whether what it kept is current.
 """
