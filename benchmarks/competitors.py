@@ -24,7 +24,6 @@ from qel.syntax import Query
 from qel.topics import NO_TOPICS
 from qel.values import Description, Kind, describe
 from superpeer.matching.poset import IndexedPoset
-from superpeer.node.poset import Poset
 
 Count = Callable[[list[Any]], int]
 """How many subscriptions the triples of a publication match."""
@@ -56,14 +55,20 @@ def in_sparql(queries: Iterable[Query]) -> Count:
 def in_poset(queries: Iterable[Query]) -> Count:
     """From the roots downwards, as in the chapter. The links are those that the indexed poset finds."""
     indexed: IndexedPoset[int] = IndexedPoset()
-    for number, query in enumerate(queries):
-        indexed.insert(query, number)
-    poset: Poset[int] = Poset()
-    poset._roots = dict.fromkeys(indexed.roots)
+    indexed.insert_many((query, number) for number, query in enumerate(queries))
 
     def count(triples: list[Any]) -> int:
         (description,) = describe(triples)
-        return sum(len(place.sources) for place in poset.match(description))
+        pending = list(indexed.roots)
+        seen = set(pending)
+        found = 0
+        for place in pending:
+            if is_met(place.query, description, NO_TOPICS):
+                found += len(place.sources)
+                fresh = place.children - seen
+                seen |= fresh
+                pending.extend(fresh)
+        return found
 
     return count
 
