@@ -125,7 +125,7 @@ def log_histogram(counts: Sequence[tuple[int, int]], axis: str, width: int = 480
         high = 0 if i == 0 else (1 << i) - 1
         name = _label(low) if low == high or step < 60 else f"{_label(low)}–{_label(high)}"
         x = 10 + i * step
-        shown = name if step > 34 or i % 2 == 0 else ""
+        shown = name if step > 40 or i % 2 == 0 else ""
         pieces.append(
             f"<rect x='{x + 1:.1f}' y='{floor - tall:.1f}' width='{step - 3:.1f}' height='{tall:.1f}' rx='2'"
             f" fill='{COLOURS[0]}'/>"

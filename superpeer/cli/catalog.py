@@ -49,7 +49,7 @@ def profile(
     data: DataArgument,
     out: OutOption,
     approximate: Annotated[
-        bool, typer.Option("--approximate", help="Estimate distinct values with HyperLogLog, which is faster.")
+        bool, typer.Option("--approximate", help="Estimate distinct values with HyperLogLog where there are many.")
     ] = False,
     budget: Annotated[
         int, typer.Option(metavar="BYTES", help="How large the values in the recommended advertisement may be.")

@@ -241,7 +241,7 @@ class CatchingUp:
         answer = CatchUpAnswered(
             question.peer, question.request, mark, tuple(found), through, through == log.end, expired
         )
-        return answer, search.tests
+        return answer, 1 + search.tests
 
     def _take(self, origin: bytes, answer: CatchUpAnswered) -> None:
         """Puts into the queue what was found, and moves the mark."""

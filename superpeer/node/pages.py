@@ -102,7 +102,7 @@ class Search:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
-        self.tests = 1
+        self.tests = 0
         """What has been done so far: tests of a query on a publication, and what costs about as much."""
 
     @cached_property

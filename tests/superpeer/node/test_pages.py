@@ -100,4 +100,4 @@ def test_publications_are_indexed_once_and_looked_at_only_if_they_may_match() ->
     page, _ = kept.after(history.log, 0)
     large = sum(len(one.draft.body) > pages.LARGE_BYTES for one in page.publications)
     search.matching(page, 0)
-    assert search.tests == 2 + large
+    assert search.tests == 1 + large
