@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -35,7 +36,7 @@ def tables() -> Tables[Any, Any]:
 def show(tables: Tables[Any, Any]) -> Any:
     router = SimpleNamespace(tables=tables)
     daemon: Any = SimpleNamespace(core=SimpleNamespace(node=SimpleNamespace(broker=SimpleNamespace(router=router))))
-    return lambda **wanted: reports.poset(daemon, ShowPoset(**wanted))
+    return lambda **wanted: asyncio.run(reports.poset(daemon, ShowPoset(**wanted)))
 
 
 def test_what_fits_is_shown_whole(show: Any) -> None:
