@@ -69,7 +69,7 @@ class MeasuredNetwork(Network):
             self.bytes[name] += size_of(content)
             if not name.startswith("CatchUp"):
                 self.last_said = self.time
-        if super_peer.node is not None and super_peer.node._router.is_settled:
+        if super_peer.node is not None and super_peer.node.broker.router.is_settled:
             self.settled.setdefault(super_peer.number, self.time)
 
     def enter_view(self, name: str, view: View) -> None:
@@ -102,7 +102,7 @@ def tables_bytes(network: Network) -> int:
     total = 0
     for super_peer in network.super_peers:
         if super_peer.node is not None:
-            tables = super_peer.node._router.tables
+            tables = super_peer.node.broker.router.tables
             for w in tables.in_links:
                 total += HEADER_BYTES + sum(len(written(element)) for element in tables.adverts_out(w))
             for k in tables.out_links:
@@ -333,7 +333,7 @@ def saving(variant: Variant) -> tuple[MeasuredNetwork, int]:
 
 def asked_on_links(network: Network) -> int:
     """How many subscriptions all links hold together."""
-    running = [one.node._router.tables for one in network.super_peers if one.node is not None]
+    running = [one.node.broker.router.tables for one in network.super_peers if one.node is not None]
     return sum(len(tables.subs_out(k)) for tables in running for k in tables.out_links)
 
 

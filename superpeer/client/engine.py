@@ -375,7 +375,7 @@ class Engine:
                 self._journal.handed_over(old)
 
     async def _next_arrival(self, reader: object, timeout: float | None) -> Arrival | None:
-        """The next one, or None when there is no more to come for this reader."""
+        """The next one, or None when there is no more to come for this reader, or not in time."""
         try:
             async with asyncio.timeout(timeout):
                 while self._is_open and self._reader is reader:
@@ -384,7 +384,7 @@ class Engine:
                         return arrival
                     await self._inbox.wait()
         except TimeoutError:
-            pass
+            return None
         return None
 
     def _notification(self, arrival: Arrival) -> Notification:
