@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
@@ -210,8 +211,6 @@ def _write_forms(forms: DataFrame, directory: str) -> None:
     """All forms in one file, in the order of numbers, so that tasks can look one up without reading the others."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pathlib import Path
-
         Path(directory).mkdir(parents=True, exist_ok=True)
         rows = 0
         schema = pa.schema([("rest", pa.large_binary())])
@@ -240,12 +239,14 @@ class _Forms:
 
 
 @lru_cache(maxsize=1)
-def _forms(path: str) -> _Forms:
+def _forms(path: str, written_at: int) -> _Forms:
+    """Of one writing of the file: a worker outlives a job, and the next one may write under the same name."""
+    del written_at
     return _Forms(path)
 
 
 def _check(batches: Iterator[pa.RecordBatch], path: str) -> Iterator[pa.RecordBatch]:
-    get = _forms(path).get
+    get = _forms(path, Path(path).stat().st_mtime_ns).get
     for batch in batches:
         general, special = batch.column(0), batch.column(1)
         kept = [
