@@ -3,8 +3,8 @@
 Compiled code is kept on disk, so that only the first start pays for compiling. numba looks at the file of a function
 to see whether what it kept is still right, but not at the files of the functions and constants that it uses: after a
 change in one of them it would run what is out of date, and answers would be wrong. So what is kept stands under a
-digest of all sources of this package, in the user's cache. Where that cannot be written, code is compiled at each
-start.
+digest of all sources of the function's package and of this one, in the user's cache. Where that cannot be written, code
+is compiled at each start.
 
 This module imports numba, so only modules that are imported when a matcher is made may import it.
 """
@@ -27,13 +27,14 @@ except ImportError:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 HAS_COMPILER = numba is not None
+_HERE = Path(__file__).parent
 
 
 def compiled(function: Function) -> Function:
     """Compiles on first use. Numbers wrap around as in C, and indices are not checked."""
     if numba is None:
         return function
-    directory = kept_in()
+    directory = kept_in(Path(function.__code__.co_filename).parent)
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = directory or before
@@ -45,10 +46,14 @@ def compiled(function: Function) -> Function:
 
 
 @cache
-def kept_in() -> str | None:
+def kept_in(package: Path = _HERE) -> str | None:
     """The directory of compiled code for these very sources, which only its owner may write."""
     digest = blake2b(digest_size=16, person=b"matching-kernels")
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    sources = sorted({*_HERE.glob("*.py"), *package.glob("*.py")})
+    if not sources:
+        # They are in an archive, and nothing says which version they are.
+        return None
+    for path in sources:
         digest.update(blake2b(path.name.encode()).digest() + blake2b(path.read_bytes()).digest())
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     directory = base / "superpeer" / f"kernels-{digest.hexdigest()}"

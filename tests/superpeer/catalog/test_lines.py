@@ -114,6 +114,30 @@ def test_what_is_common_is_decided(line: bytes) -> None:
     assert not read_block(line + b"\n", False, "m").undecided
 
 
+TERMS = st.sampled_from(
+    ["<http://e/s>", "<http://e/s2>", "<http://e/>", "_:b", "_:bb", "_:b-", "<http://e/s", "<http://é/>", " ", ""]
+)
+NODES = st.sampled_from(
+    [
+        *('"x"', '"x"@en', '"x"@en-GB', '"x"@e', '"x"^^<http://e/t>', '"x"^^<http://e/t2>', '"x\\n"', '"x\\u00e9"'),
+        *('"é"', "<http://e/o>", "_:o", "<http://e/o", '"x', '"long enough for some words"', '""', "# nothing"),
+    ]
+)
+
+
+@given(st.lists(st.tuples(TERMS, TERMS, NODES, st.sampled_from([" .", " <http://e/g> .", " _:g .", "", " . "]))))
+def test_a_line_means_the_same_whatever_stands_before_it(lines: list[tuple[str, str, str, str]]) -> None:
+    """What is guessed from the lines before is checked."""
+    written = [f"{subject} {name} {node}{end}\n".encode() for subject, name, node, end in lines]
+    for quads in (False, True):
+        together = read_block(b"".join(written), quads, "m")
+        alone = [read_block(line, quads, "m") for line in written]
+        assert together.triples.to_pylist() == [row for one in alone for row in one.triples.to_pylist()]
+        assert [line for _, line in together.undecided] == [line for one in alone for _, line in one.undecided]
+        for at, line in together.undecided:
+            assert b"".join(written)[at:].startswith(line)
+
+
 def test_halves_of_surrogate_pairs_are_not_text() -> None:
     block = b'<http://a/b> <http://a/p> "\xed\xa0\x80" .\n<http://a/b> <http://a/p> "x" .\n'
     found = read_block(block, False, "m")
