@@ -23,7 +23,6 @@ from superpeer.catalog.advertising import LEVELS, advise, size_bytes
 from superpeer.catalog.coverage import Routing, by_resource, by_subscription, match_records, properties_of, route
 from superpeer.catalog.coverage_report import write_report
 from superpeer.catalog.ingest import convert
-from superpeer.catalog.profile import profile
 from superpeer.catalog.profiling import CACHE
 from superpeer.catalog.progress import SILENT, Steps
 from superpeer.catalog.subscriptions import read_subscriptions
@@ -65,7 +64,7 @@ def cover_files(
     resources = 0
     for number, (peer, path) in enumerate(zip(_peer_names(paths), paths, strict=True)):
         catalogue = convert(spark, [path], str(directory / f"catalogue-{number}"), steps)
-        found = profile(spark, catalogue, steps=steps)
+        found = catalogue.profile()
         advertisements = dict(advise(found).advertisements)
         resources += found.resources
         steps.say(f"matching {found.resources:,} resources of {peer} with {read.distinct:,} subscriptions")

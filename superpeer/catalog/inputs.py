@@ -7,7 +7,7 @@ starts. Everything else is read from beginning to end by one task. Paths may be 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,6 +83,24 @@ def cut(files: Iterable[File], cores: int) -> list[Split]:
             splits.append(Split(len(splits), file, start, min(start + step, file.size_bytes)))
     # Largest first, so that no task is left alone with a large one at the end.
     return sorted(splits, key=lambda split: (split.start_bytes - split.end_bytes, split.number))
+
+
+def tasks_of(splits: Sequence[Split], cores: int) -> list[list[Split]]:
+    """Splits in groups of about the same size, so that many small files do not take as many tasks."""
+    size = min(LEAST_SPLIT_BYTES, sum(map(_size_bytes, splits)) // (cores * SPLITS_PER_CORE) + 1)
+    tasks: list[list[Split]] = []
+    room = 0
+    for split in splits:
+        if room < _size_bytes(split):
+            tasks.append([])
+            room = size
+        tasks[-1].append(split)
+        room -= _size_bytes(split)
+    return tasks
+
+
+def _size_bytes(split: Split) -> int:
+    return split.end_bytes - split.start_bytes
 
 
 def uri_of(path: str) -> str:

@@ -1,8 +1,7 @@
 """What is in a catalogue: for each property how often, for what, with which values, and together with what.
 
-Resources were looked at when the catalogue was made (`superpeer.catalog.records`); one more pass looks at values
-(`superpeer.catalog.values`). With `approximate`, the distinct values of properties that have very many are estimated by
-HyperLogLog, and their top values are left out.
+It is found out when the catalogue is made (`superpeer.catalog.surveying`) and kept with it. The distinct values of
+properties that have very many may be estimated by HyperLogLog; then their top values are left out.
 
 All results are lists in one order, whatever the partitioning: ties are broken by the values themselves.
 """
@@ -10,21 +9,13 @@ All results are lists in one order, whatever the partitioning: ties are broken b
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from qel.names import RDF_TYPE, namespace
-from superpeer.catalog.columns import URI
-from superpeer.catalog.ingest import Catalogue
-from superpeer.catalog.progress import SILENT, Steps
-from superpeer.catalog.records import estimate
-from superpeer.catalog.values import FEW_VALUES, TOP_VALUES, Counts, Text, find_values
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-MANY_VALUES = 100_000
-"""With `approximate`, the values of properties with more than this are not told apart."""
+from qel.names import namespace
+from superpeer.catalog.counting import Counts
+from superpeer.catalog.records import Records
+from superpeer.catalog.values import TOP_VALUES, Found, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,38 +97,40 @@ class Profile:
         return tuple(sorted((name, used, triples) for name, (used, triples) in found.items()))
 
 
-def profile(spark: SparkSession, catalogue: Catalogue, approximate: bool = False, steps: Steps = SILENT) -> Profile:
-    manifest, known = catalogue.manifest, catalogue.knowledge()
-    names = manifest.properties
-    estimates = {name: estimate(some) for name, some in known.registers.items()} if approximate else {}
-    many = frozenset(name for name, number in estimates.items() if number > MANY_VALUES)
-    steps.say("counting values")
-    found = find_values(spark, catalogue.units(), names, manifest.read, catalogue.repeats, many)
+def assemble(
+    names: Sequence[str],
+    triples: int,
+    counts: Mapping[str, Counts],
+    estimated: Mapping[str, int],
+    records: Records,
+    values: Found,
+    classes: Sequence[tuple[str, int]],
+) -> Profile:
+    """A profile of what was found by the numbers of properties, which are their places in `names`."""
     properties = tuple(
         _property(
-            names[number],
-            int(known.resources[number]),
-            int(known.most_values[number]),
-            estimates[number] if number in many else found.distinct[number],
-            number not in many,
-            found.counts[number],
+            name,
+            int(records.found.having[number]),
+            int(records.found.most[number]),
+            estimated.get(name, values.distinct[number]),
+            name not in estimated,
+            counts[name],
         )
-        for number in sorted(found.counts)
+        for number, name in enumerate(names)
     )
-    few = tuple(_top_value(names, text) for text in found.few)
     return Profile(
-        manifest.triples,
-        manifest.resources,
+        triples,
+        records.found.resources,
         properties,
-        _classes(spark, catalogue, few, properties),
-        tuple(_top_value(names, text) for text in found.top),
-        few,
-        tuple(Pair(names[first], names[second], resources) for first, second, resources in known.pairs),
-        tuple((tuple(names[number] for number in shape), resources) for shape, resources in known.shapes),
+        tuple(classes),
+        tuple(_top_value(names, text) for text in values.top),
+        tuple(_top_value(names, text) for text in values.few),
+        tuple(Pair(names[one], names[other], resources) for (one, other), resources in records.pairs.items()),
+        tuple((tuple(names[number] for number in shape), resources) for shape, resources in records.shapes),
     )
 
 
-def _top_value(names: tuple[str, ...], text: Text) -> TopValue:
+def _top_value(names: Sequence[str], text: Text) -> TopValue:
     return TopValue(names[text.property], text.object, text.kind, text.language, text.datatype, text.count)
 
 
@@ -169,16 +162,3 @@ def _property(name: str, resources: int, most: int, distinct: int, exact: bool, 
 
 def _most_common(counted: Counter[str]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))[:TOP_VALUES])
-
-
-def _classes(
-    spark: SparkSession, catalogue: Catalogue, few: tuple[TopValue, ...], properties: tuple[Property, ...]
-) -> tuple[tuple[str, int], ...]:
-    from pyspark.sql import functions as f
-
-    if all(one.distinct <= FEW_VALUES for one in properties if one.property == RDF_TYPE):
-        found = [(one.object, one.count) for one in few if one.property == RDF_TYPE and one.kind == URI]
-    else:
-        types = catalogue.triples(spark).where((f.col("predicate") == RDF_TYPE) & (f.col("kind") == URI))
-        found = [(row["object"], row["n"]) for row in types.groupBy("object").agg(f.count("*").alias("n")).collect()]
-    return tuple(sorted(found, key=lambda pair: (-pair[1], pair[0])))

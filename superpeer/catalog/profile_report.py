@@ -7,7 +7,7 @@ from collections import Counter
 from qel.values import integer_view
 from superpeer.catalog import views
 from superpeer.catalog.advertising import LEVELS, Advice, size_bytes
-from superpeer.catalog.ingest import Manifest
+from superpeer.catalog.catalogue import Manifest
 from superpeer.catalog.page import (
     COLOURS,
     Html,

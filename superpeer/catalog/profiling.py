@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 
 from superpeer.catalog import outputs, void
 from superpeer.catalog.advertising import BUDGET_BYTES, Advice, advise, to_arguments, to_data
-from superpeer.catalog.ingest import Catalogue, convert
+from superpeer.catalog.catalogue import Catalogue
+from superpeer.catalog.ingest import convert
 from superpeer.catalog.inputs import UnreadableCatalogue
-from superpeer.catalog.profile import Pair, Profile, Property, TopValue, profile
+from superpeer.catalog.profile import Pair, Profile, Property, TopValue
 from superpeer.catalog.profile_report import write_report
 from superpeer.catalog.progress import SILENT, Steps
 
@@ -52,8 +53,8 @@ def profile_files(
     steps: Steps = SILENT,
 ) -> Profiled:
     outputs.prepare(directory)
-    catalogue = convert(spark, paths, str(directory / CACHE), steps)
-    found = profile(spark, catalogue, approximate, steps)
+    catalogue = convert(spark, paths, str(directory / CACHE), steps, approximate)
+    found = catalogue.profile()
     advice = advise(found, budget_bytes)
     steps.say("writing the report")
     done = Profiled(directory, catalogue, found, advice)

@@ -1,7 +1,7 @@
 """Resources: which triples come again, and which sets of properties resources have.
 
-One exchange brings the triples of a subject together, each as 32 bytes: two hashes of the subject, the number of the
-property, a hash of property and value, and where the triple stands. A skewed subject is a longer run in a sorted array.
+A bucket has all triples of its subjects, in runs as they stood in the files, each triple as the number of its property
+and a hash of property and value. A subject with very many triples is a longer walk, and nothing else.
 """
 
 from __future__ import annotations
@@ -9,60 +9,51 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from math import log
 from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superpeer.catalog.hashing import add_to_sketches, hash_texts, mixed, order_of, starts_of, walk_subjects
-from superpeer.catalog.scanning import Unit, buckets_for, exchange, into_buckets, read_batches
+from superpeer.catalog.grouping import walk_subjects
+from superpeer.catalog.hashing import order_of, starts_of
+from superpeer.catalog.pieces import Piece, names_of, read_runs
 from superpeer.catalog.session import cores
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-SKETCH_BITS = 12
-"""4,096 registers: a standard error of 1.6 %."""
 
 LITTLE = 100_000
 """Up to so many repeated triples are listed; more are only counted."""
 COMMON_SHAPES = 30
 MAX_PROPERTIES_IN_PAIRS = 200
 
-SAID = np.dtype([("a", "u8"), ("b", "u4"), ("property", "u4"), ("triple", "u8"), ("unit", "u4"), ("row", "u4")])
-
 Shape = tuple[int, ...]
 """A set of properties, by their numbers, which rise."""
+
+Row = tuple[str, int]
+"""Where a triple stands: a Parquet file, and a row of it."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What tasks found: `repeats` are rows of triples that came before; the arrays are by property."""
+    """What tasks found: `repeats` are triples that came before; the arrays are by property."""
 
-    triples: int
     resources: int
     repeated: int
-    repeats: Any
+    repeats: tuple[Row, ...]
     most: Any
     having: Any
-    registers: dict[int, Any]
 
     def __add__(self, other: Found) -> Found:
-        registers = dict(self.registers)
-        for name, more in other.registers.items():
-            registers[name] = np.maximum(registers[name], more) if name in registers else more
         repeated = self.repeated + other.repeated
         return Found(
-            self.triples + other.triples,
             self.resources + other.resources,
             repeated,
-            np.concatenate([self.repeats, other.repeats]) if repeated <= LITTLE else np.zeros(0, SAID),
+            self.repeats + other.repeats if repeated <= LITTLE else (),
             np.maximum(self.most, other.most),
             self.having + other.having,
-            registers,
         )
 
 
@@ -76,15 +67,14 @@ class Records:
     shapes: list[tuple[Shape, int]]
 
 
-def find_records(spark: SparkSession, units: Sequence[Unit], names: Sequence[str], rows: int) -> Records:
-    """Looks at all triples of the units."""
+def find_records(spark: SparkSession, pieces: Sequence[Piece], names: Sequence[str], buckets: int) -> Records:
+    """Looks at all triples of the pieces."""
     from pyspark import StorageLevel
 
     numbers = {name: i for i, name in enumerate(names)}
-    buckets = buckets_for(rows, cores(spark))
-    said = exchange(spark, units, lambda mine: _scan(mine, numbers, buckets), buckets)
-    # Two things are asked of it, and sorting again would cost more than keeping it.
-    kept = said.mapPartitions(lambda items: _sort(items, len(numbers))).persist(StorageLevel.MEMORY_AND_DISK)
+    tasks = spark.sparkContext.parallelize(range(buckets), buckets)
+    # Two things are asked of it, and walking again would cost more than keeping it.
+    kept = tasks.map(lambda bucket: _walk(pieces, bucket, buckets, numbers)).persist(StorageLevel.MEMORY_AND_DISK)
     found = kept.map(lambda pair: pair[0]).reduce(add)
     common = np.argsort(-found.having, kind="stable")[:MAX_PROPERTIES_IN_PAIRS]
     in_pairs = frozenset(common[found.having[common] > 0].tolist())
@@ -97,62 +87,59 @@ def find_records(spark: SparkSession, units: Sequence[Unit], names: Sequence[str
     return Records(found, dict(sorted(pairs.items())), _commonest(shape for _, part in parts for shape in part))
 
 
-def estimate(registers: Any) -> int:
-    """How many distinct hashes HyperLogLog has seen."""
-    count = len(registers)
-    raw = 0.7213 / (1 + 1.079 / count) * count**2 / float(np.sum(np.ldexp(1.0, -registers.astype(np.int64))))
-    empty = int(np.count_nonzero(registers == 0))
-    return round(count * log(count / empty) if raw <= 2.5 * count and empty else raw)
+class _Bucket:
+    """The runs of one bucket, of all pieces, with numbers that mean the same in all."""
+
+    def __init__(self, pieces: Sequence[Piece], bucket: int, buckets: int, numbers: dict[str, int]) -> None:
+        self.files: list[str] = []
+        held: list[tuple[Any, ...]] = []
+        sizes = [np.zeros(1, np.int64)]
+        for piece in pieces:
+            properties, files = names_of(piece)
+            mapped = np.array([numbers[name] for name in properties], np.uint32)
+            for runs in read_runs(piece, bucket, buckets):
+                file = runs.file + np.uint32(len(self.files))
+                held.append((runs.a, runs.b, file, runs.row, mapped[runs.properties], runs.triples))
+                sizes.append(np.diff(runs.bounds))
+            self.files += files
+        empty = [np.zeros(0, kind) for kind in ("u8", "u8", "u4", "u4", "u4", "u8")]
+        columns = [np.concatenate(column) for column in zip(empty, *held, strict=True)]
+        self.a, self.b, self.file, self.row, self.properties, self.triples = columns
+        self.starts = np.cumsum(np.concatenate(sizes))
 
 
-def _scan(units: Iterable[Unit], numbers: dict[str, int], buckets: int) -> Iterator[tuple[int, Any]]:
-    for unit in units:
-        registers: dict[int, Any] = {}
-        for batch in read_batches(unit, numbers, None):
-            texts, subjects = batch.columns.column("object"), batch.columns.column("subject")
-            first, second = hash_texts(texts, batch.seeds)
-            rows = np.empty(len(texts), SAID)
-            rows["a"], rows["b"] = hash_texts(subjects, np.zeros(len(subjects), np.uint64))
-            rows["property"], rows["triple"] = batch.properties, mixed(first) + second
-            rows["unit"], rows["row"] = unit.number, batch.rows
-            _sketch(registers, batch.properties, first)
-            yield from into_buckets(rows, rows["a"], buckets)
-        yield unit.number % buckets, registers
-
-
-def _sketch(registers: dict[int, Any], properties: Any, hashes: Any) -> None:
-    names, which = np.unique(properties, return_inverse=True)
-    held = np.zeros((len(names), 1 << SKETCH_BITS), np.uint8)
-    add_to_sketches(held, which, hashes, SKETCH_BITS)
-    for i, name in enumerate(names.tolist()):
-        registers[name] = np.maximum(registers[name], held[i]) if name in registers else held[i]
-
-
-def _sort(items: Iterable[tuple[int, Any]], properties: int) -> Iterator[tuple[Found, list[tuple[Shape, int]]]]:
+def _walk(
+    pieces: Sequence[Piece], number: int, buckets: int, numbers: dict[str, int]
+) -> tuple[Found, list[tuple[Shape, int]]]:
     """Runs in a task, for one bucket: its triples by subject."""
-    pieces: list[Any] = [np.zeros(0, SAID)]
-    registers: list[dict[int, Any]] = []
-    for _, one in items:
-        (registers if isinstance(one, dict) else pieces).append(one)
-    rows = np.concatenate(pieces)
-    pieces.clear()
-    order = order_of(rows["a"], rows["b"])
-    starts = starts_of(rows["a"][order], rows["b"][order])
-    bounds = np.append(starts, len(rows))
-    most, having = np.zeros(properties, np.int64), np.zeros(properties, np.int64)
-    shapes, again = np.empty(len(starts), np.uint64), np.empty(len(rows), np.int64)
-    named, triples = np.ascontiguousarray(rows["property"]), np.ascontiguousarray(rows["triple"])
-    repeated = walk_subjects(order, bounds, named, triples, most, having, shapes, again)
-    none = Found(0, 0, 0, np.zeros(0, SAID), np.zeros_like(most), np.zeros_like(having), {})
-    found = none + Found(len(rows), len(starts), repeated, rows[again[:repeated]], most, having, {})
-    for one in registers:
-        found += replace(none, registers=one)
+    bucket = _Bucket(pieces, number, buckets, numbers)
+    order = order_of(bucket.a, bucket.b)
+    first = starts_of(bucket.a[order], bucket.b[order])
+    bounds = np.append(first, len(order))
+    most, having = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
+    shapes, again = np.empty(len(first), np.uint64), np.empty((len(bucket.triples), 2), np.int64)
+    repeated = walk_subjects(
+        order, bounds, bucket.starts, bucket.properties, bucket.triples, most, having, shapes, again
+    )
+    repeats = _rows(bucket, again[:repeated]) if repeated <= LITTLE else ()
+    found = Found(len(first), repeated, tuple(repeats), most, having)
     _, example, counts = np.unique(shapes, return_index=True, return_counts=True)
     sets = [
-        (tuple(np.unique(named[order[bounds[i] : bounds[i + 1]]]).tolist()), n)
+        (_shape(bucket, order[bounds[i] : bounds[i + 1]]), n)
         for i, n in zip(example.tolist(), counts.tolist(), strict=True)
     ]
-    yield found, sets
+    return found, sets
+
+
+def _rows(bucket: _Bucket, places: Any) -> Iterator[Row]:
+    rows = bucket.row[places[:, 0]].astype(np.int64) + places[:, 1]
+    for file, row in zip(bucket.file[places[:, 0]].tolist(), rows.tolist(), strict=True):
+        yield bucket.files[file], row
+
+
+def _shape(bucket: _Bucket, runs: Any) -> Shape:
+    parts = [bucket.properties[bucket.starts[run] : bucket.starts[run + 1]] for run in runs.tolist()]
+    return tuple(np.unique(np.concatenate(parts)).tolist())
 
 
 def _summarise(

@@ -1,16 +1,16 @@
-"""How tasks go through a catalogue: Parquet read by Arrow, hashes in arrays, and an exchange of whole arrays.
+"""How tasks go through triples in columns: hashes in arrays, and what is counted where it stands.
 
-A *unit* is a part of one Parquet file. A task reads its units in batches, turns each into an array of a few numbers
-for each triple, cuts the array by hash into *buckets*, and Spark brings the pieces of one bucket together. So neither
-side makes an object for a triple, and a bucket is small enough to be sorted in memory by one task.
+A task looks at its triples in batches, whether it has just parsed them or reads them from Parquet, and never makes an
+object for one. It counts what needs no exchange, and leaves the rest in *pieces* (`superpeer.catalog.pieces`): the
+triples of each subject, as hashes, and each value once, with how often it occurs. Both are cut by hash into buckets.
+A task later brings together what all pieces have for one bucket.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,33 +18,29 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from superpeer.catalog.columns import BLANK
-from superpeer.catalog.hashing import seeds_of
+from superpeer.catalog.counting import Counts, count_values, merged
+from superpeer.catalog.grouping import distinct
+from superpeer.catalog.hashing import estimate, hash_runs, hash_texts, mixed, seed_of, sketch
 from superpeer.catalog.inputs import open_uri
-
-if TYPE_CHECKING:
-    from pyspark.core.rdd import RDD
-    from pyspark.sql import SparkSession
+from superpeer.catalog.pieces import Piece, PieceWriter, Runs, Values
 
 UNIT_BYTES = 16 << 20
 BATCH_ROWS = 250_000
-BUCKET_ROWS = 1_000_000
+BATCH_BYTES = 64 << 20
+"""A batch is looked at when it has so many rows or bytes."""
+MANY_VALUES = 100_000
+"""Where values may be estimated, those of properties with more than this are not told apart."""
 ENCODED = ["predicate", "kind", "language", "datatype"]
 COLUMNS = ["subject", "object", *ENCODED]
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Every `parts`-th group of rows of a file, from that with the number `part` on."""
+    """Every `parts`-th group of rows of a Parquet file, from that with the number `part` on."""
 
-    number: int
     uri: str
     part: int
     parts: int
-
-    @property
-    def name(self) -> str:
-        """The name of the file, which no other file of the catalogue has."""
-        return self.uri.rpartition("/")[2]
 
 
 class Tag(NamedTuple):
@@ -57,28 +53,155 @@ class Tag(NamedTuple):
 
 @dataclass(frozen=True)
 class Batch:
-    """Some triples of a unit. Properties are numbers; so are tags, which `tags` lists."""
+    """Some triples. Properties are numbers; so are tags, which `tags` lists."""
 
-    unit: Unit
-    rows: Any
-    """Where each triple stands in its file."""
     columns: pa.RecordBatch
     properties: Any
     tag_of: Any
     tags: list[Tag]
 
-    @property
-    def seeds(self) -> Any:
-        """A seed for each value, so that the hash of its text is one of property and tag, too."""
-        pairs = self.properties.astype(np.int64) * len(self.tags) + self.tag_of
-        found, inverse = np.unique(pairs, return_inverse=True)
-        width = len(self.tags)
-        return seeds_of((int(pair) // width, *self.tags[int(pair) % width]) for pair in found)[inverse]
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a scan is to find: into how many buckets it cuts, whether resources are looked at, and whether the values of
+    properties with many may be estimated. What is taken off is counted as less than nothing in pieces."""
+
+    buckets: int
+    resources: bool = True
+    estimates: bool = False
+    takes_off: bool = False
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What tasks say of their triples. `registers` are those of HyperLogLog, where values may be estimated."""
+
+    rows: int = 0
+    counts: dict[str, Counts] = field(default_factory=dict)
+    registers: dict[str, Any] = field(default_factory=dict)
+    pieces: tuple[Piece, ...] = ()
+
+    def __add__(self, other: Scanned) -> Scanned:
+        registers = dict(self.registers)
+        for name, more in other.registers.items():
+            registers[name] = np.maximum(registers[name], more) if name in registers else more
+        return Scanned(self.rows + other.rows, merged(self.counts, other.counts), registers, self.pieces + other.pieces)
 
     @property
-    def blank(self) -> Any:
-        """Which values are blank nodes."""
-        return np.array([tag.kind == BLANK for tag in self.tags], bool)[self.tag_of]
+    def many(self) -> dict[str, int]:
+        """The properties whose values are estimated, and how many these are."""
+        estimates = {name: estimate(some) for name, some in self.registers.items()}
+        return {name: number for name, number in estimates.items() if number > MANY_VALUES}
+
+
+class Scanner:
+    """Goes through the triples of one task."""
+
+    def __init__(self, directory: str, name: str, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._writer = PieceWriter(directory, name, wanted.buckets, wanted.resources)
+        self._numbers: dict[str, int] = {}
+        self._files: dict[str, int] = {}
+        self._seeds: dict[tuple[int, Tag], int] = {}
+        self._held: list[tuple[pa.RecordBatch, int, Any]] = []
+        self._held_rows = self._held_bytes = 0
+        self._rows = 0
+        self._counts: dict[int, Counts] = {}
+        self._registers: dict[int, Any] = {}
+
+    def see(self, columns: pa.RecordBatch, uri: str, rows: Any) -> None:
+        """Takes triples that stand in some rows of a Parquet file."""
+        if len(columns):
+            file = self._files.setdefault(uri, len(self._files))
+            self._held.append((columns, file, rows))
+            self._held_rows += len(columns)
+            self._held_bytes += columns.nbytes
+            if self._held_rows >= BATCH_ROWS or self._held_bytes >= BATCH_BYTES:
+                self._flush()
+
+    def close(self) -> Scanned:
+        self._flush()
+        names = list(self._numbers)
+        piece = self._writer.close(names, list(self._files))
+        return Scanned(
+            self._rows,
+            {names[number]: counts for number, counts in self._counts.items()},
+            {names[number]: registers for number, registers in self._registers.items()},
+            (piece,) if self._rows else (),
+        )
+
+    def _flush(self) -> None:
+        if not self._held:
+            return
+        sizes = [len(columns) for columns, _, _ in self._held]
+        rows = np.concatenate([rows for _, _, rows in self._held]).astype(np.uint32)
+        files = np.repeat(np.array([file for _, file, _ in self._held], np.uint32), sizes)
+        columns = joined([one.select(COLUMNS) for one, _, _ in self._held])
+        self._held, self._held_rows, self._held_bytes = [], 0, 0
+        self._rows += len(rows)
+        batch = batch_of(columns, self._numbers)
+        a, b = hash_values(batch, list(self._numbers), self._seeds)
+        self._add_values(batch, a, b, files, rows)
+        if self._wanted.resources:
+            self._add_runs(batch, mixed(a) + b, files, rows)
+
+    def _add_values(self, batch: Batch, a: Any, b: Any, files: Any, rows: Any) -> None:
+        firsts, often = distinct(a, b)
+        self._counts = merged(self._counts, count_values(batch, firsts, often))
+        named = batch.properties[firsts]
+        blank = np.array([tag.kind == BLANK for tag in batch.tags], bool)[batch.tag_of[firsts]]
+        found = Values(
+            a[firsts],
+            b[firsts],
+            named,
+            blank.astype(np.uint8),
+            -often if self._wanted.takes_off else often,
+            files[firsts],
+            rows[firsts],
+        )
+        if self._wanted.estimates:
+            self._sketch(named, a[firsts])
+            many = [number for number, registers in self._registers.items() if estimate(registers) > MANY_VALUES]
+            found = found.where(~np.isin(named, np.array(many, np.uint32)))
+        self._writer.add_values(found)
+
+    def _sketch(self, named: Any, hashes: Any) -> None:
+        numbers, which = np.unique(named, return_inverse=True)
+        for number, registers in zip(numbers.tolist(), sketch(which, hashes, len(numbers)), strict=True):
+            known = self._registers.get(number)
+            self._registers[number] = registers if known is None else np.maximum(known, registers)
+
+    def _add_runs(self, batch: Batch, triples: Any, files: Any, rows: Any) -> None:
+        starts, a, b = hash_runs(batch.columns.column("subject"))
+        # What does not stand in the next row begins a run, too: of a run only the first row is kept.
+        apart = (files[1:] != files[:-1]) | (rows[1:] != rows[:-1] + np.uint32(1))
+        splits = np.setdiff1d(np.flatnonzero(apart) + 1, starts)
+        if len(splits):
+            of = np.searchsorted(starts, splits, "right") - 1
+            order = np.argsort(np.concatenate([starts, splits]))
+            starts = np.concatenate([starts, splits])[order]
+            a, b = np.concatenate([a, a[of]])[order], np.concatenate([b, b[of]])[order]
+        bounds = np.append(starts, len(rows))
+        self._writer.add_runs(Runs(a, b, files[starts], rows[starts], bounds, batch.properties, triples))
+
+
+def scan_units(units: Iterable[Unit], directory: str, name: str, wanted: Wanted) -> Scanned:
+    """Runs in a task: goes through what stands in Parquet."""
+    pa.set_cpu_count(1)
+    scanner = Scanner(directory, name, wanted)
+    for unit in units:
+        for start, columns in _read(unit):
+            scanner.see(columns, unit.uri, np.arange(start, start + len(columns)))
+    return scanner.close()
+
+
+def take_off(repeats: Iterable[tuple[str, Sequence[int]]], directory: str, name: str, buckets: int) -> Scanned:
+    """Runs in a task: goes through triples that came before, so that they can be taken off."""
+    scanner = Scanner(directory, name, Wanted(buckets, resources=False, takes_off=True))
+    for uri, rows in repeats:
+        places = np.array(rows, np.int64)
+        scanner.see(read_rows(uri, places), uri, places)
+    return scanner.close()
 
 
 def find_units(uri: str, tables: Sequence[str]) -> list[Unit]:
@@ -90,83 +213,74 @@ def find_units(uri: str, tables: Sequence[str]) -> list[Unit]:
         for info in system.get_file_info(fs.FileSelector(f"{path}/{table}", allow_not_found=True))
         if info.type == fs.FileType.File and info.base_name.endswith(".parquet")
     ]
-    units: list[Unit] = []
-    for name, parts in sorted(found):
-        units += [Unit(len(units) + part, name, part, parts) for part in range(parts)]
-    return units
+    return [Unit(name, part, parts) for name, parts in sorted(found) for part in range(parts)]
 
 
-def read_batches(unit: Unit, numbers: dict[str, int], repeats: str | None) -> Iterator[Batch]:
-    """The triples of a unit, without those that came before, which the table `repeats` lists."""
-    skipped = _skipped(repeats, unit.name) if repeats else np.zeros(0, np.int64)
-    with _opened(unit) as file:
-        metadata = file.metadata
-        start = 0
-        for group in range(metadata.num_row_groups):
-            size = metadata.row_group(group).num_rows
-            if group % unit.parts == unit.part:
-                at = start
-                for columns in file.iter_batches(BATCH_ROWS, [group], COLUMNS):
-                    yield _batch(unit, at, columns, numbers, skipped)
-                    at += len(columns)
-            start += size
-
-
-def read_rows(unit: Unit, rows: Any) -> pa.Table:
-    """The values in some rows of a file, in this order."""
-    with _opened(unit) as file:
+def read_rows(uri: str, rows: Any) -> pa.RecordBatch:
+    """Some rows of a Parquet file, in this order."""
+    with _opened(uri) as file:
         sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
         starts = np.cumsum([0, *sizes])
         inside = np.searchsorted(starts, rows, "right") - 1
         groups = np.unique(inside)
-        held = file.read_row_groups(groups.tolist(), ["predicate", "object", "kind", "language", "datatype"])
+        held = file.read_row_groups(groups.tolist(), COLUMNS)
         before = np.cumsum([0, *(sizes[group] for group in groups[:-1])])
-        return held.take(pa.array(rows - starts[inside] + before[np.searchsorted(groups, inside)]))
+        return joined(held.take(pa.array(rows - starts[inside] + before[np.searchsorted(groups, inside)])).to_batches())
 
 
-Scan = Callable[[Iterable[Unit]], Iterator[tuple[int, Any]]]
-"""What a task says of its units: for a bucket something."""
+def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """One batch of several, with one dictionary for each column that has any."""
+    if len(batches) == 1:
+        return batches[0]
+    table = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
+    (found,) = table.to_batches()
+    return found
 
 
-def exchange(spark: SparkSession, units: Sequence[Unit], scan: Scan, buckets: int) -> RDD[tuple[int, Any]]:
-    """What `scan` says of units, with what it says for one bucket in one partition."""
-    tasks = spark.sparkContext.parallelize(units, max(1, len(units)))
-    return tasks.mapPartitions(scan).partitionBy(buckets, lambda bucket: bucket)
-
-
-def buckets_for(rows: int, cores: int) -> int:
-    return max(2 * cores, -(-rows // BUCKET_ROWS))
-
-
-def into_buckets(rows: Any, hashes: Any, buckets: int) -> Iterator[tuple[int, Any]]:
-    """Rows cut by their hashes."""
-    bucket = (hashes >> np.uint64(32)) * np.uint64(buckets) >> np.uint64(32)
-    order = np.argsort(bucket.astype(np.uint16) if buckets <= 1 << 16 else bucket, kind="stable")
-    rows = rows[order]
-    bounds = np.searchsorted(bucket[order], np.arange(buckets + 1, dtype=np.uint64))
-    for i in range(buckets):
-        if bounds[i] < bounds[i + 1]:
-            yield i, rows[bounds[i] : bounds[i + 1]]
-
-
-def _opened(unit: Unit) -> Any:
-    system, path = open_uri(unit.uri)
-    return pq.ParquetFile(path, filesystem=system, read_dictionary=ENCODED, pre_buffer=False)
-
-
-def _batch(unit: Unit, start: int, columns: pa.RecordBatch, numbers: dict[str, int], skipped: Any) -> Batch:
-    rows = np.arange(start, start + len(columns), dtype=np.int64)
-    if len(skipped) and np.isin(rows, skipped).any():
-        kept = ~np.isin(rows, skipped)
-        rows, columns = rows[kept], columns.filter(pa.array(kept))
+def batch_of(columns: pa.RecordBatch, numbers: dict[str, int]) -> Batch:
+    """Triples with their properties as numbers; those that are new get the next ones."""
     predicates = columns.column("predicate")
-    known = np.array([numbers[name] for name in predicates.dictionary.to_pylist()] or [0], np.uint32)
+    # A dictionary may have names of triples that are elsewhere.
+    used, which = occurring(codes_of(predicates), len(predicates.dictionary))
+    known = [numbers.setdefault(predicates.dictionary[place].as_py(), len(numbers)) for place in used.tolist()]
     parts = [columns.column(name) for name in ("kind", "language", "datatype")]
     code = np.zeros(len(columns), np.int64)
+    bound = 1
     for part in parts:
-        code = code * max(1, len(part.dictionary)) + _codes(part)
-    found, tag_of = np.unique(code, return_inverse=True)
-    return Batch(unit, rows, columns, known[_codes(predicates)], tag_of, [_tag(int(one), parts) for one in found])
+        code = code * max(1, len(part.dictionary)) + codes_of(part)
+        bound *= max(1, len(part.dictionary))
+    found, tag_of = occurring(code, bound)
+    properties = np.array(known, np.uint32)[which]
+    return Batch(columns, properties, tag_of, [_tag(one, parts) for one in found.tolist()])
+
+
+def hash_values(batch: Batch, names: Sequence[str], seeds: dict[tuple[int, Tag], int]) -> tuple[Any, Any]:
+    """Hashes of property, tag and text together. `seeds` keeps what stands for the first two."""
+    width = len(batch.tags)
+    pairs = batch.properties.astype(np.int64) * width + batch.tag_of
+    found, which = occurring(pairs, len(names) * width)
+    mine = []
+    for pair in found.tolist():
+        number, tag = pair // width, batch.tags[pair % width]
+        if (number, tag) not in seeds:
+            seeds[number, tag] = seed_of((names[number], *tag))
+        mine.append(seeds[number, tag])
+    return hash_texts(batch.columns.column("object"), np.array(mine, np.uint64)[which])
+
+
+def occurring(numbers: Any, bound: int) -> tuple[Any, Any]:
+    """Which numbers below a bound occur, and for each its place among these."""
+    if bound > len(numbers):
+        found, places = np.unique(numbers, return_inverse=True)
+        return found, places
+    found = np.flatnonzero(np.bincount(numbers, minlength=1))
+    places = np.zeros(bound, np.int64)
+    places[found] = np.arange(len(found))
+    return found, places[numbers]
+
+
+def codes_of(column: pa.DictionaryArray) -> Any:
+    return column.indices.to_numpy(zero_copy_only=False)
 
 
 def _tag(code: int, parts: list[pa.DictionaryArray]) -> Tag:
@@ -177,17 +291,20 @@ def _tag(code: int, parts: list[pa.DictionaryArray]) -> Tag:
     return Tag(*reversed(texts))
 
 
-def _codes(column: pa.DictionaryArray) -> Any:
-    return column.indices.to_numpy(zero_copy_only=False)
+def _read(unit: Unit) -> Iterator[tuple[int, pa.RecordBatch]]:
+    with _opened(unit.uri) as file:
+        metadata = file.metadata
+        start = 0
+        for group in range(metadata.num_row_groups):
+            size = metadata.row_group(group).num_rows
+            if group % unit.parts == unit.part:
+                at = start
+                for columns in file.iter_batches(BATCH_ROWS, [group], COLUMNS):
+                    yield at, columns
+                    at += len(columns)
+            start += size
 
 
-@lru_cache(maxsize=1)
-def _repeats(uri: str) -> tuple[Any, Any]:
+def _opened(uri: str) -> Any:
     system, path = open_uri(uri)
-    table = pq.read_table(path, filesystem=system)
-    return table.column("file").to_numpy(zero_copy_only=False), table.column("row").to_numpy()
-
-
-def _skipped(uri: str, name: str) -> Any:
-    files, rows = _repeats(uri)
-    return rows[files == name]
+    return pq.ParquetFile(path, filesystem=system, read_dictionary=ENCODED, pre_buffer=False)

@@ -1,7 +1,6 @@
-"""Values: how many each property has of which form, how many are distinct, and which occur most.
+"""Values: how many are distinct, and which occur most.
 
-One pass counts everything that needs no exchange, and sends for each value that a batch has, once, 40 bytes: two
-hashes of property and value, the property, how often, and where it stands. Only the texts of top values and of
+A bucket has all values with certain hashes, as often as each piece has them. Only the texts of top values and of
 properties with few values are fetched afterwards, by where they stand.
 """
 
@@ -9,19 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from superpeer.catalog import views
-from superpeer.catalog.columns import BLANK, LITERAL, URI
-from superpeer.catalog.hashing import hash_texts, order_of, starts_of
-from superpeer.catalog.scanning import Batch, Tag, Unit, buckets_for, exchange, into_buckets, read_batches, read_rows
-from superpeer.catalog.session import cores
+from superpeer.catalog.columns import TRIPLES
+from superpeer.catalog.hashing import order_of, starts_of
+from superpeer.catalog.pieces import Piece, Values, names_of, read_values
+from superpeer.catalog.scanning import read_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,37 +27,7 @@ LEAST_COUNT = 2
 FEW_VALUES = 256
 """Of properties with no more distinct values than this all are known, for advertising."""
 
-VALUE = np.dtype(
-    [("a", "u8"), ("b", "u8"), ("property", "u4"), ("blank", "u4"), ("count", "i8"), ("unit", "u4"), ("row", "u4")]
-)
-
-
-@dataclass
-class Counts:
-    """What is counted of one property."""
-
-    values: int = 0
-    forms: Counter[str] = field(default_factory=Counter)
-    invalid: int = 0
-    lowest: int | None = None
-    highest: int | None = None
-    beyond: int = 0
-    longest: int = 0
-    languages: Counter[str] = field(default_factory=Counter)
-    datatypes: Counter[str] = field(default_factory=Counter)
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.values + other.values,
-            self.forms + other.forms,
-            self.invalid + other.invalid,
-            _either(min, self.lowest, other.lowest),
-            _either(max, self.highest, other.highest),
-            self.beyond + other.beyond,
-            max(self.longest, other.longest),
-            self.languages + other.languages,
-            self.datatypes + other.datatypes,
-        )
+_NODE = TRIPLES.names[3:]
 
 
 @dataclass(frozen=True)
@@ -81,159 +46,86 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Values:
-    """By the number of a property: what was counted, how many distinct values there are, and which ones."""
+class Found:
+    """By the number of a property: how many distinct values there are, and which ones."""
 
-    counts: Mapping[int, Counts]
     distinct: Mapping[int, int]
     top: tuple[Text, ...]
     few: tuple[Text, ...]
 
 
-Counted = tuple[dict[int, Counts], Any, Any]
-"""Of one bucket: counts of properties, numbers of distinct values, and the values that may be asked for."""
+@dataclass(frozen=True)
+class _Sorted:
+    """The values of a bucket that may be asked for, each once, the files in which they stand, and by property how many
+    there are."""
+
+    values: Values
+    files: list[str]
+    distinct: Any
 
 
 def find_values(
     spark: SparkSession,
-    units: Sequence[Unit],
+    pieces: Sequence[Piece],
     names: Sequence[str],
-    rows: int,
-    repeats: str | None,
-    many: frozenset[int] = frozenset(),
-) -> Values:
-    """Looks at all values of the units; those of the properties in `many` are counted, but not told apart."""
+    buckets: int,
+    many: Iterable[str] = (),
+) -> Found:
+    """Looks at all values of the pieces but those of properties that have many."""
     from pyspark import StorageLevel
 
     numbers = {name: i for i, name in enumerate(names)}
-    buckets = buckets_for(rows, cores(spark))
-    said = exchange(spark, units, lambda mine: _scan(mine, numbers, repeats, buckets, many), buckets)
-    kept = said.mapPartitions(lambda items: _sort(items, len(numbers))).persist(StorageLevel.MEMORY_AND_DISK)
-    summaries = kept.map(lambda one: (one[0], one[1], _top_counts(one[2]))).collect()
-    counts = reduce(_merge, (one for one, _, _ in summaries))
-    distinct = sum(one for _, one, _ in summaries)
-    thresholds = _thresholds([one for _, _, one in summaries], len(numbers))
-    few = distinct <= FEW_VALUES
-    by_number = {unit.number: unit for unit in units}
-    wanted = kept.flatMap(lambda one: _asked_for(one[2], thresholds, few))
-    texts = wanted.groupByKey(min(buckets, max(1, len(units)))).flatMap(
-        lambda pair: _fetch(by_number[pair[0]], list(pair[1]), thresholds, few)
+    left_out = np.array([numbers[name] for name in many], np.int64)
+    tasks = spark.sparkContext.parallelize(range(buckets), buckets)
+    kept = tasks.map(lambda bucket: _sort(pieces, bucket, buckets, numbers, left_out)).persist(
+        StorageLevel.MEMORY_AND_DISK
     )
+    summaries = kept.map(lambda one: (one.distinct, _top_counts(one.values))).collect()
+    distinct = sum(one for one, _ in summaries)
+    thresholds = _thresholds([one for _, one in summaries], len(numbers))
+    few = distinct <= FEW_VALUES
+    wanted = kept.flatMap(lambda one: _asked_for(one, thresholds, few))
+    texts = wanted.groupByKey(buckets).flatMap(lambda pair: _fetch(pair[0], list(pair[1]), thresholds, few))
     found = texts.collect()
     kept.unpersist()
     top = [text for text in found if text.count >= thresholds[text.property]]
     listed = sorted((text for text in found if few[text.property]), key=lambda text: (text.property, text.sort_key()))
-    return Values(counts, dict(enumerate(distinct.tolist())), tuple(_first(top)), tuple(listed))
+    return Found(dict(enumerate(distinct.tolist())), tuple(_first(top)), tuple(listed))
 
 
-def _scan(
-    units: Iterable[Unit], numbers: dict[str, int], repeats: str | None, buckets: int, many: frozenset[int]
-) -> Iterator[tuple[int, Any]]:
-    left_out = np.array(sorted(many), np.uint32)
-    for unit in units:
-        counts: dict[int, Counts] = {}
-        for batch in read_batches(unit, numbers, repeats):
-            if not len(batch.rows):
-                continue
-            a, b = hash_texts(batch.columns.column("object"), batch.seeds)
-            order = order_of(a, b)
-            starts = starts_of(a[order], b[order])
-            firsts, often = order[starts], np.diff(np.append(starts, len(order)))
-            counts = _merge(counts, _count(batch, firsts, often))
-            rows = np.empty(len(firsts), VALUE)
-            rows["a"], rows["b"], rows["property"] = a[firsts], b[firsts], batch.properties[firsts]
-            rows["blank"], rows["count"] = batch.blank[firsts], often
-            rows["unit"], rows["row"] = unit.number, batch.rows[firsts]
-            if len(left_out):
-                rows = rows[~np.isin(rows["property"], left_out)]
-            yield from into_buckets(rows, rows["a"], buckets)
-        yield unit.number % buckets, counts
-
-
-def _count(batch: Batch, firsts: Any, often: Any) -> dict[int, Counts]:
-    """Counts of one batch, from the values that it has, each once, and how often it has them."""
-    found: dict[int, Counts] = {}
-    properties, tag_of = batch.properties[firsts].astype(np.int64), batch.tag_of[firsts]
-    texts = batch.columns.column("object").take(pa.array(firsts))
-    literal = np.array([tag.kind == LITERAL for tag in batch.tags], bool)[tag_of]
-    forms = np.array([views.FORMS.index(tag.kind) if tag.kind in (URI, BLANK) else -1 for tag in batch.tags])[tag_of]
-    places = np.flatnonzero(literal)
-    forms[places], integers = views.forms_of(texts.take(pa.array(places)))
-    grouped = (properties * len(batch.tags) + tag_of) * len(views.FORMS) + forms
-    cells, inverse = np.unique(grouped, return_inverse=True)
-    totals = np.bincount(inverse, often).astype(np.int64)
-    for cell, total in zip(cells.tolist(), totals.tolist(), strict=True):
-        rest, form = divmod(cell, len(views.FORMS))
-        name, tag = divmod(rest, len(batch.tags))
-        _add_cell(found.setdefault(name, Counts()), batch.tags[tag], views.FORMS[form], total)
-    lengths = np.asarray(pc.utf8_length(texts))
-    for name, longest in _by_property(properties, lengths, np.maximum):
-        found[name].longest = longest
-    short = properties[places[integers.short]]
-    for name, lowest in _by_property(short, integers.numbers, np.minimum):
-        found[name].lowest = lowest
-    for name, highest in _by_property(short, integers.numbers, np.maximum):
-        found[name].highest = highest
-    for place, number in zip(integers.long, integers.long_numbers, strict=True):
-        one = found[int(properties[places[place]])]
-        if abs(number) >= views.BEYOND:
-            one.beyond += int(often[places[place]])
-        else:
-            one.lowest, one.highest = _either(min, one.lowest, number), _either(max, one.highest, number)
-    return found
-
-
-def _add_cell(counts: Counts, tag: Tag, form: str, total: int) -> None:
-    counts.values += total
-    counts.forms[form] += total
-    if tag.language:
-        counts.languages[tag.language] += total
-    if tag.datatype:
-        counts.datatypes[tag.datatype] += total
-    if form not in views.PROMISES.get(tag.datatype, views.FORMS):
-        counts.invalid += total
-
-
-def _by_property(properties: Any, numbers: Any, choose: Any) -> Iterator[tuple[int, int]]:
-    """The least or the greatest number of each property."""
-    order = np.argsort(properties, kind="stable")
-    starts = np.flatnonzero(np.diff(properties[order], prepend=-1))
-    if len(starts):
-        yield from zip(
-            properties[order][starts].tolist(), choose.reduceat(numbers[order], starts).tolist(), strict=True
-        )
-
-
-def _sort(items: Iterable[tuple[int, Any]], properties: int) -> Iterator[Counted]:
+def _sort(pieces: Sequence[Piece], bucket: int, buckets: int, numbers: dict[str, int], left_out: Any) -> _Sorted:
     """Runs in a task, for one bucket: the same values together."""
-    counts: dict[int, Counts] = {}
-    pieces = [np.zeros(0, VALUE)]
-    for _, one in items:
-        if isinstance(one, dict):
-            counts = _merge(counts, one)
-        else:
-            pieces.append(one)
-    rows = np.concatenate(pieces)
-    rows = rows[order_of(rows["a"], rows["b"])]
-    starts = starts_of(rows["a"], rows["b"])
-    values = rows[starts]
-    if len(values):
-        values["count"] = np.add.reduceat(rows["count"], starts)
-    distinct = np.bincount(values["property"], minlength=properties)
-    named = values[values["blank"] == 0]
+    files: list[str] = []
+    held = [Values(*(np.zeros(0, kind) for kind in ("u8", "u8", "i8", "u1", "i8", "u4", "u4")))]
+    for piece in pieces:
+        properties, mine = names_of(piece)
+        mapped = np.array([numbers[name] for name in properties], np.int64)
+        for one in read_values(piece, bucket, buckets):
+            place = one.file + np.uint32(len(files))
+            held.append(Values(one.a, one.b, mapped[one.property], one.blank, one.count, place, one.row))
+        files += mine
+    rows = Values.joined(held)
+    if len(left_out):
+        rows = rows.where(~np.isin(rows.property, left_out))
+    rows = rows.where(order_of(rows.a, rows.b))
+    starts = starts_of(rows.a, rows.b)
+    values = rows.where(starts)
+    if len(starts):
+        values = values.counted(np.add.reduceat(rows.count, starts))
+    distinct = np.bincount(values.property, minlength=len(numbers))
+    named = values.where(values.blank == 0)
     # Whatever is among the top values of all buckets, or of few, is so in its bucket.
-    least = _thresholds([_top_counts(named)], properties)[named["property"]]
-    yield counts, distinct, named[(named["count"] >= least) | (distinct[named["property"]] <= FEW_VALUES)]
+    least = _thresholds([_top_counts(named)], len(numbers))[named.property]
+    return _Sorted(named.where((named.count >= least) | (distinct[named.property] <= FEW_VALUES)), files, distinct)
 
 
-def _top_counts(values: Any) -> tuple[Any, Any]:
+def _top_counts(values: Values) -> tuple[Any, Any]:
     """Properties and counts of no more than the top values of each."""
-    often = values[values["count"] >= LEAST_COUNT]
-    often = often[np.lexsort((-often["count"], often["property"]))]
-    starts = np.flatnonzero(np.diff(often["property"].astype(np.int64), prepend=-1))
-    place = np.arange(len(often)) - np.repeat(starts, np.diff(np.append(starts, len(often))))
-    kept = often[place < TOP_VALUES]
-    return kept["property"].copy(), kept["count"].copy()
+    often = values.where(values.count >= LEAST_COUNT)
+    often = often.where(np.lexsort((-often.count, often.property)))
+    starts = np.flatnonzero(np.diff(often.property, prepend=-1))
+    place = np.arange(len(often.count)) - np.repeat(starts, np.diff(np.append(starts, len(often.count))))
+    return often.property[place < TOP_VALUES], often.count[place < TOP_VALUES]
 
 
 def _thresholds(found: list[tuple[Any, Any]], properties: int) -> Any:
@@ -242,25 +134,28 @@ def _thresholds(found: list[tuple[Any, Any]], properties: int) -> Any:
     named, counts = (np.concatenate(some) for some in zip(*found, strict=True))
     order = np.lexsort((-counts, named))
     named, counts = named[order], counts[order]
-    starts = np.flatnonzero(np.diff(named.astype(np.int64), prepend=-1))
+    starts = np.flatnonzero(np.diff(named, prepend=-1))
     ends = np.append(starts[1:], len(named))
     full = ends - starts >= TOP_VALUES
     thresholds[named[starts[full]]] = counts[starts[full] + TOP_VALUES - 1]
     return thresholds
 
 
-def _asked_for(values: Any, thresholds: Any, few: Any) -> Iterator[tuple[int, Any]]:
-    chosen = values[(values["count"] >= thresholds[values["property"]]) | few[values["property"]]]
-    for unit in np.unique(chosen["unit"]).tolist():
-        yield unit, chosen[chosen["unit"] == unit]
+def _asked_for(found: _Sorted, thresholds: Any, few: Any) -> Iterator[tuple[str, tuple[Any, Any, Any]]]:
+    """For each file the properties, counts and rows of values that are wanted of it."""
+    values = found.values
+    chosen = values.where((values.count >= thresholds[values.property]) | few[values.property])
+    for file in np.unique(chosen.file).tolist():
+        mine = chosen.where(chosen.file == file)
+        yield found.files[file], (mine.property, mine.count, mine.row)
 
 
-def _fetch(unit: Unit, pieces: list[Any], thresholds: Any, few: Any) -> list[Text]:
-    """The texts of values that stand in one unit; of ties no more than may be needed."""
-    values = np.concatenate(pieces)
-    held = read_rows(unit, values["row"].astype(np.int64))
-    columns = (held.column(name).to_pylist() for name in ("object", "kind", "language", "datatype"))
-    texts = [Text(*row) for row in zip(values["property"].tolist(), values["count"].tolist(), *columns, strict=True)]
+def _fetch(uri: str, wanted: list[tuple[Any, Any, Any]], thresholds: Any, few: Any) -> list[Text]:
+    """The texts of values that stand in one file; of ties no more than may be needed."""
+    properties, counts, rows = (np.concatenate(some) for some in zip(*wanted, strict=True))
+    held = read_rows(uri, rows.astype(np.int64))
+    columns = (held.column(name).to_pylist() for name in _NODE)
+    texts = [Text(*row) for row in zip(properties.tolist(), counts.tolist(), *columns, strict=True)]
     top = [text for text in texts if text.count >= thresholds[text.property] and not few[text.property]]
     return [*(text for text in texts if few[text.property]), *_first(top)]
 
@@ -272,15 +167,3 @@ def _first(texts: list[Text]) -> Iterator[Text]:
         taken[text.property] += 1
         if taken[text.property] <= TOP_VALUES:
             yield text
-
-
-def _merge(one: dict[int, Counts], other: Mapping[int, Counts]) -> dict[int, Counts]:
-    merged = dict(one)
-    for name, counts in other.items():
-        merged[name] = merged[name] + counts if name in merged else counts
-    return merged
-
-
-def _either(choose: Any, one: int | None, other: int | None) -> int | None:
-    known = [number for number in (one, other) if number is not None]
-    return choose(known) if known else None

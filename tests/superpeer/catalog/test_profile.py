@@ -13,7 +13,6 @@ from qel.values import integer_view
 from superpeer.catalog import reference, views
 from superpeer.catalog.columns import LITERAL
 from superpeer.catalog.ingest import convert
-from superpeer.catalog.profile import profile
 from tests.superpeer.catalog.samples import NASTY, write_lines
 
 if TYPE_CHECKING:
@@ -52,13 +51,12 @@ def test_the_profile_is_that_of_the_reference(
     ]
     monkeypatch.setattr("superpeer.catalog.inputs.LEAST_SPLIT_BYTES", size)
     monkeypatch.setattr("superpeer.catalog.inputs.MOST_SPLIT_BYTES", size)
-    monkeypatch.setattr("superpeer.catalog.scanning.BUCKET_ROWS", 100)
+    monkeypatch.setattr("superpeer.catalog.surveying.BUCKET_ROWS", 100)
     catalogue = convert(spark, [str(tmp_path)], str(tmp_path / "out"))
     rows = reference.read_rows(files)
     records = reference.records_of(rows)
     expected = reference.profile_records(records)
-    assert profile(spark, catalogue) == expected
-    assert len(catalogue.units()) > 5
+    assert catalogue.profile() == expected
     assert catalogue.manifest.read == len(rows)
     assert catalogue.manifest.triples == expected.triples
     assert catalogue.manifest.has_repeats
@@ -70,13 +68,13 @@ def test_the_profile_is_that_of_the_reference(
 def test_when_much_is_repeated_the_profile_is_the_same(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("superpeer.catalog.ingest.LITTLE", 3)
+    monkeypatch.setattr("superpeer.catalog.surveying.LITTLE", 3)
     path = write_lines(tmp_path / "a.nt", 6)
     path.write_bytes(path.read_bytes() * 2)
     catalogue = convert(spark, [str(path)], str(tmp_path / "out"))
     assert catalogue.manifest.tables == ("distinct-0",)
     expected = reference.profile_records(reference.records_of(reference.read_rows([path])))
-    assert profile(spark, catalogue) == expected
+    assert catalogue.profile() == expected
 
 
 @pytest.mark.spark
@@ -85,8 +83,8 @@ def test_an_estimate_is_near_and_is_said_to_be_one(
 ) -> None:
     path = tmp_path / "a.nt"
     path.write_text("".join(f'<http://e/{i}> <http://e/{i % 2}> "{i // (1 + i % 2 * 3)}" .\n' for i in range(6_000)))
-    monkeypatch.setattr("superpeer.catalog.profile.MANY_VALUES", 2_000)
-    found = profile(spark, convert(spark, [str(path)], str(tmp_path / "out")), approximate=True)
+    monkeypatch.setattr("superpeer.catalog.scanning.MANY_VALUES", 2_000)
+    found = convert(spark, [str(path)], str(tmp_path / "out"), approximate=True).profile()
     by_name = {one.property: one for one in found.properties}
     assert not by_name["http://e/0"].exact
     assert by_name["http://e/0"].distinct == pytest.approx(3_000, rel=0.08)
@@ -103,4 +101,4 @@ def test_a_packed_file_says_the_same(spark: "SparkSession", tmp_path: Path) -> N
     packed.write_bytes(gzip.compress(plain.read_bytes()))
     one = convert(spark, [str(plain)], str(tmp_path / "one"))
     other = convert(spark, [str(packed)], str(tmp_path / "other"))
-    assert profile(spark, one) == profile(spark, other)
+    assert one.profile() == other.profile()

@@ -7,7 +7,7 @@ import pytest
 
 from superpeer.catalog import reference
 from superpeer.catalog.advertising import advise
-from superpeer.catalog.ingest import Manifest
+from superpeer.catalog.catalogue import Manifest
 from superpeer.catalog.page import grouped, last_part, local, percent
 from superpeer.catalog.poset_report import draw
 from superpeer.catalog.profile_report import write_report
@@ -26,7 +26,7 @@ HOSTILE = """\
 
 def report(path: Path) -> str:
     found = reference.profile_records(reference.records_of(reference.read_rows([path])))
-    manifest = Manifest((), (), (), 0, found.triples, found.resources, 0, 0, 0, 0, 0)
+    manifest = Manifest((), (), found.triples, found.triples, 0, 0, 0, 0, 0, False, False, 0)
     return write_report("<b>", found, advise(found), manifest, [("<i>bad</i>", 2)])
 
 

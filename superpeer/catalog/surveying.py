@@ -1,0 +1,125 @@
+"""From what tasks left of their triples to a profile: resources first, then values.
+
+A triple that came before counts once, but a task that scans does not know of it. So resources are looked at first; they
+tell which triples came again. If these are few, what was counted of them is taken off; if they are many, all triples
+are written anew, each once, and their values scanned again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import add
+from typing import TYPE_CHECKING
+
+from qel.names import RDF_TYPE
+from superpeer.catalog.columns import URI
+from superpeer.catalog.profile import Profile, assemble
+from superpeer.catalog.progress import Steps
+from superpeer.catalog.records import LITTLE, Row, find_records
+from superpeer.catalog.scanning import Scanned, Unit, Wanted, find_units, scan_units, take_off
+from superpeer.catalog.session import cores
+from superpeer.catalog.values import FEW_VALUES, Found, find_values
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PIECES = "pieces"
+BUCKET_ROWS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """A profile, the tables with the triples that it is of, and which of these came before: `repeats`, if few."""
+
+    profile: Profile
+    tables: tuple[str, ...]
+    repeated: int
+    repeats: tuple[Row, ...]
+
+
+def buckets_for(rows: int, cores: int) -> int:
+    return max(2 * cores, -(-rows // BUCKET_ROWS))
+
+
+def scan(spark: SparkSession, units: Sequence[Unit], directory: str, name: str, wanted: Wanted) -> Scanned:
+    """Goes through what stands in Parquet. Pieces get a name that no others have."""
+    if not units:
+        return Scanned()
+    tasks = [units[i :: 4 * cores(spark)] for i in range(min(len(units), 4 * cores(spark)))]
+    numbered = spark.sparkContext.parallelize(enumerate(tasks), len(tasks))
+    return numbered.map(lambda task: scan_units(task[1], directory, f"{name}-{task[0]:05d}", wanted)).reduce(add)
+
+
+def survey(
+    spark: SparkSession, uri: str, tables: Sequence[str], scanned: Scanned, wanted: Wanted, new: str, steps: Steps
+) -> Surveyed:
+    """Looks at all that was scanned of some tables of a catalogue; `new` names the table for triples written anew."""
+    if not scanned.rows:
+        return Surveyed(Profile(0, 0, (), (), (), (), (), ()), (), 0, ())
+    directory = f"{uri}/{PIECES}"
+    names = sorted(scanned.counts)
+    steps.say("looking at resources")
+    records = find_records(spark, scanned.pieces, names, wanted.buckets)
+    repeated, repeats = records.found.repeated, records.found.repeats
+    if repeated > LITTLE:
+        steps.say("writing each triple once")
+        table_of(spark, uri, tables).drop("subject_blank").dropDuplicates().write.mode("overwrite").parquet(
+            f"{uri}/{new}"
+        )
+        tables, repeats = [new], ()
+        scanned = scan(spark, find_units(uri, tables), directory, new, replace(wanted, resources=False))
+    steps.say("looking at values")
+    pieces, counts = scanned.pieces, scanned.counts
+    if repeats:
+        taken = _take_off(spark, repeats, directory, wanted.buckets)
+        pieces += taken.pieces
+        counts = {
+            name: one.without(taken.counts[name]) if name in taken.counts else one for name, one in counts.items()
+        }
+    values = find_values(spark, pieces, names, wanted.buckets, scanned.many)
+    triples = sum(one.values for one in counts.values())
+    classes = _classes(spark, uri, tables, names, values)
+    found = assemble(names, triples, counts, scanned.many, records, values, classes)
+    return Surveyed(found, tuple(tables), repeated, repeats)
+
+
+def table_of(spark: SparkSession, uri: str, tables: Sequence[str]) -> DataFrame:
+    if not tables:
+        return spark.createDataFrame(
+            [],
+            "subject string, subject_blank boolean, predicate string, object string, kind string, language string,"
+            " datatype string",
+        )
+    frame = spark.read.parquet(f"{uri}/{tables[0]}")
+    for table in tables[1:]:
+        frame = frame.unionByName(spark.read.parquet(f"{uri}/{table}"))
+    return frame
+
+
+def _take_off(spark: SparkSession, repeats: Sequence[Row], directory: str, buckets: int) -> Scanned:
+    by_file: dict[str, list[int]] = {}
+    for file, row in sorted(repeats):
+        by_file.setdefault(file, []).append(row)
+    files = list(by_file.items())
+    tasks = [files[i :: cores(spark)] for i in range(min(len(files), cores(spark)))]
+    numbered = spark.sparkContext.parallelize(enumerate(tasks), len(tasks))
+    return numbered.map(lambda task: take_off(task[1], directory, f"repeated-{task[0]}", buckets)).reduce(add)
+
+
+def _classes(
+    spark: SparkSession, uri: str, tables: Sequence[str], names: Sequence[str], values: Found
+) -> list[tuple[str, int]]:
+    """Classes, and how many resources each has."""
+    from pyspark.sql import functions as f
+
+    if RDF_TYPE not in names:
+        return []
+    number = names.index(RDF_TYPE)
+    if 0 < values.distinct[number] <= FEW_VALUES:
+        found = [(one.object, one.count) for one in values.few if one.property == number and one.kind == URI]
+    else:
+        types = table_of(spark, uri, tables).where((f.col("predicate") == RDF_TYPE) & (f.col("kind") == URI))
+        counted = types.groupBy("object").agg(f.count_distinct("subject").alias("n"))
+        found = [(row["object"], row["n"]) for row in counted.collect()]
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))
