@@ -21,6 +21,7 @@ from superpeer.catalog.line_kernels import BLANK as BLANK_KIND
 from superpeer.catalog.line_kernels import BLANK_SUBJECT, ESCAPED, KIND, split_lines
 from superpeer.catalog.octets import copy_texts
 
+_NEWLINE = ord("\n")
 _NOTHING = re.compile(rb"[ \t]*(?:#[^\n]*)?\r?\n")
 
 # A control character stands for an escaped backslash while the other escapes are replaced: a line that has any of its
@@ -51,8 +52,8 @@ class Block:
 def read_block(block: bytes, quads: bool, mark: str) -> Block:
     """Reads whole lines, each of which ends in a line break."""
     assert not block or block.endswith(b"\n")
-    lines = block.count(b"\n")
     data = np.frombuffer(block, np.uint8)
+    lines = int(np.count_nonzero(data == _NEWLINE))
     terms, codes = np.empty((4, lines), np.int32), np.empty((2, lines), np.int32)
     marks, undecided = np.empty(lines, np.uint8), np.empty((lines, 2), np.int32)
     names, tails = _numbering(lines), _numbering(lines)

@@ -5,19 +5,19 @@ Tables are written under the name of their split: a task that runs again writes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from superpeer.catalog.columns import BLANK, REJECTED, TRIPLES, file_mark
 from superpeer.catalog.inputs import Split, open_uri
 from superpeer.catalog.reading import Reading, read_split, rejected_batch
-from superpeer.catalog.scanning import BATCH_BYTES, BATCH_ROWS, ENCODED, Scanned, Scanner, Wanted
+from superpeer.catalog.scanning import BATCH_BYTES, BATCH_ROWS, ENCODED, Scanned, Scanner, Wanted, codes_of, joined
+from superpeer.catalog.worker import prepare
 
 PLAIN, NESTED, REJECTED_ROWS = "plain", "nested", "rejected"
 
@@ -45,7 +45,7 @@ class Parsed:
 
 def parse_splits(splits: Iterable[Split], target: str, pieces: str, name: str, wanted: Wanted) -> Parsed:
     """Runs in a task. Tables go to the directory `target`, and the piece, under its name, to `pieces`."""
-    pa.set_cpu_count(1)
+    prepare()
     scanner = Scanner(pieces, name, wanted)
     parsed = Parsed()
     for split in splits:
@@ -56,38 +56,48 @@ def parse_splits(splits: Iterable[Split], target: str, pieces: str, name: str, w
 def _parse_split(split: Split, target: str, scanner: Scanner) -> Parsed:
     reading = Reading()
     name = f"{file_mark(split.file.uri)}-{split.start_bytes:015d}.parquet"
-    plain, nested = _Writer(f"{target}/{PLAIN}", name, TRIPLES), _Writer(f"{target}/{NESTED}", name, TRIPLES)
+    uri = f"{target}/{PLAIN}/{name}"
+
+    def see(rows: pa.RecordBatch, start: int) -> None:
+        scanner.see(rows, uri, np.arange(start, start + len(rows)))
+
+    plain = _Writer(f"{target}/{PLAIN}", name, TRIPLES, see)
+    nested = _Writer(f"{target}/{NESTED}", name, TRIPLES)
     with plain, nested:
         for batch in read_split(split, reading):
             is_nested = _is_nested(batch)
-            if is_nested is not None:
-                nested.write(batch.filter(is_nested))
-                batch = batch.filter(pc.invert(is_nested))  # noqa: PLW2901 - the rest of it
-            start = plain.rows
-            plain.write(batch)
-            scanner.see(batch, f"{target}/{PLAIN}/{name}", np.arange(start, plain.rows))
+            if is_nested.any():
+                nested.add(batch.filter(pa.array(is_nested)))
+                batch = batch.filter(pa.array(~is_nested))  # noqa: PLW2901 - the rest of it
+            plain.add(batch)
     with _Writer(f"{target}/{REJECTED_ROWS}", name, REJECTED) as rejected:
         if reading.rejected:
-            rejected.write(rejected_batch(reading.rejected))
+            rejected.add(rejected_batch(reading.rejected))
     return Parsed(plain.rows, nested.rows, rejected.rows, reading.undecided)
 
 
-def _is_nested(batch: pa.RecordBatch) -> pa.Array | None:
-    """Which rows have a blank node; None where none has."""
+def _is_nested(batch: pa.RecordBatch) -> Any:
+    """Which rows have a blank node."""
     kinds = batch.column("kind")
-    subjects = batch.column("subject_blank")
-    some = BLANK in kinds.dictionary.to_pylist()
-    blank = pc.or_(subjects, pc.equal(kinds, BLANK)) if some else subjects
-    return blank if pc.any(blank).as_py() else None
+    subjects = batch.column("subject_blank").to_numpy(zero_copy_only=False)
+    names = kinds.dictionary.to_pylist()
+    return subjects | (codes_of(kinds) == names.index(BLANK)) if BLANK in names else subjects
 
 
 class _Writer:
-    """A Parquet file that comes into being with its first row, and under its name when it is complete."""
+    """A Parquet file that comes into being with its first row, and under its name when it is complete. Rows are written
+    many at once, and then shown to whoever wants to see them, with the place of the first."""
 
-    def __init__(self, directory: str, name: str, schema: pa.Schema) -> None:
+    def __init__(
+        self,
+        directory: str,
+        name: str,
+        schema: pa.Schema,
+        see: Callable[[pa.RecordBatch, int], None] = lambda _rows, _start: None,
+    ) -> None:
         self._system, path = open_uri(directory)
         self._path, self._draft = f"{path}/{name}", f"{path}/_{name}.draft"
-        self._schema = schema
+        self._schema, self._see = schema, see
         self._file: pq.ParquetWriter | None = None
         self._held: list[pa.RecordBatch] = []
         self._held_rows = self._held_bytes = 0
@@ -96,7 +106,7 @@ class _Writer:
     def __enter__(self) -> _Writer:
         return self
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def add(self, batch: pa.RecordBatch) -> None:
         if len(batch):
             self.rows += len(batch)
             self._held.append(batch)
@@ -117,7 +127,9 @@ class _Writer:
                 use_dictionary=encoded,
                 write_statistics=False,
             )
-        self._file.write_table(pa.Table.from_batches(self._held, self._schema).unify_dictionaries())
+        rows = joined(self._held)
+        self._file.write_batch(rows)
+        self._see(rows, self.rows - len(rows))
         self._held, self._held_rows, self._held_bytes = [], 0, 0
 
     def __exit__(self, kind: Any, *_: object) -> None:

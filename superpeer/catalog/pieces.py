@@ -14,7 +14,7 @@ and the file system is one that all of them see anyway. Pieces are deleted when 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -82,9 +82,6 @@ class Values:
 
     def where(self, chosen: Any) -> Values:
         return Values(*(getattr(self, name)[chosen] for name in VALUES.names))
-
-    def counted(self, count: Any) -> Values:
-        return replace(self, count=count)
 
     @staticmethod
     def joined(some: Sequence[Values]) -> Values:

@@ -20,6 +20,7 @@ from superpeer.catalog.grouping import walk_subjects
 from superpeer.catalog.hashing import order_of, starts_of
 from superpeer.catalog.pieces import Piece, names_of, read_runs
 from superpeer.catalog.session import cores
+from superpeer.catalog.worker import prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,6 +113,7 @@ def _walk(
     pieces: Sequence[Piece], number: int, buckets: int, numbers: dict[str, int]
 ) -> tuple[Found, list[tuple[Shape, int]]]:
     """Runs in a task, for one bucket: its triples by subject."""
+    prepare()
     bucket = _Bucket(pieces, number, buckets, numbers)
     order = order_of(bucket.a, bucket.b)
     first = starts_of(bucket.a[order], bucket.b[order])

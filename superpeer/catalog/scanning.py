@@ -23,6 +23,7 @@ from superpeer.catalog.grouping import distinct
 from superpeer.catalog.hashing import estimate, hash_runs, hash_texts, mixed, seed_of, sketch
 from superpeer.catalog.inputs import open_uri
 from superpeer.catalog.pieces import Piece, PieceWriter, Runs, Values
+from superpeer.catalog.worker import prepare
 
 UNIT_BYTES = 16 << 20
 BATCH_ROWS = 250_000
@@ -174,9 +175,9 @@ class Scanner:
     def _add_runs(self, batch: Batch, triples: Any, files: Any, rows: Any) -> None:
         starts, a, b = hash_runs(batch.columns.column("subject"))
         # What does not stand in the next row begins a run, too: of a run only the first row is kept.
-        apart = (files[1:] != files[:-1]) | (rows[1:] != rows[:-1] + np.uint32(1))
-        splits = np.setdiff1d(np.flatnonzero(apart) + 1, starts)
-        if len(splits):
+        apart = np.flatnonzero((files[1:] != files[:-1]) | (rows[1:] != rows[:-1] + np.uint32(1))) + 1
+        if len(apart):
+            splits = np.setdiff1d(apart, starts, assume_unique=True)
             of = np.searchsorted(starts, splits, "right") - 1
             order = np.argsort(np.concatenate([starts, splits]))
             starts = np.concatenate([starts, splits])[order]
@@ -187,7 +188,7 @@ class Scanner:
 
 def scan_units(units: Iterable[Unit], directory: str, name: str, wanted: Wanted) -> Scanned:
     """Runs in a task: goes through what stands in Parquet."""
-    pa.set_cpu_count(1)
+    prepare()
     scanner = Scanner(directory, name, wanted)
     for unit in units:
         for start, columns in _read(unit):
@@ -197,10 +198,11 @@ def scan_units(units: Iterable[Unit], directory: str, name: str, wanted: Wanted)
 
 def take_off(repeats: Iterable[tuple[str, Sequence[int]]], directory: str, name: str, buckets: int) -> Scanned:
     """Runs in a task: goes through triples that came before, so that they can be taken off."""
+    prepare()
     scanner = Scanner(directory, name, Wanted(buckets, resources=False, takes_off=True))
     for uri, rows in repeats:
         places = np.array(rows, np.int64)
-        scanner.see(read_rows(uri, places), uri, places)
+        scanner.see(read_rows(uri, places, COLUMNS), uri, places)
     return scanner.close()
 
 
@@ -216,14 +218,14 @@ def find_units(uri: str, tables: Sequence[str]) -> list[Unit]:
     return [Unit(name, part, parts) for name, parts in sorted(found) for part in range(parts)]
 
 
-def read_rows(uri: str, rows: Any) -> pa.RecordBatch:
+def read_rows(uri: str, rows: Any, columns: list[str]) -> pa.RecordBatch:
     """Some rows of a Parquet file, in this order."""
     with _opened(uri) as file:
         sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
         starts = np.cumsum([0, *sizes])
         inside = np.searchsorted(starts, rows, "right") - 1
         groups = np.unique(inside)
-        held = file.read_row_groups(groups.tolist(), COLUMNS)
+        held = file.read_row_groups(groups.tolist(), columns)
         before = np.cumsum([0, *(sizes[group] for group in groups[:-1])])
         return joined(held.take(pa.array(rows - starts[inside] + before[np.searchsorted(groups, inside)])).to_batches())
 

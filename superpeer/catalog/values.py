@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from superpeer.catalog.columns import TRIPLES
 from superpeer.catalog.hashing import order_of, starts_of
 from superpeer.catalog.pieces import Piece, Values, names_of, read_values
 from superpeer.catalog.scanning import read_rows
+from superpeer.catalog.worker import prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,6 +96,7 @@ def find_values(
 
 def _sort(pieces: Sequence[Piece], bucket: int, buckets: int, numbers: dict[str, int], left_out: Any) -> _Sorted:
     """Runs in a task, for one bucket: the same values together."""
+    prepare()
     files: list[str] = []
     held = [Values(*(np.zeros(0, kind) for kind in ("u8", "u8", "i8", "u1", "i8", "u4", "u4")))]
     for piece in pieces:
@@ -111,7 +113,14 @@ def _sort(pieces: Sequence[Piece], bucket: int, buckets: int, numbers: dict[str,
     starts = starts_of(rows.a, rows.b)
     values = rows.where(starts)
     if len(starts):
-        values = values.counted(np.add.reduceat(rows.count, starts))
+        # Where all of them stand first: values that are frequent, or few, then stand together, and little is read.
+        first = np.minimum.reduceat(rows.file.astype(np.int64) << 32 | rows.row, starts)
+        values = replace(
+            values,
+            count=np.add.reduceat(rows.count, starts),
+            file=(first >> 32).astype(np.uint32),
+            row=first.astype(np.uint32),
+        )
     distinct = np.bincount(values.property, minlength=len(numbers))
     named = values.where(values.blank == 0)
     # Whatever is among the top values of all buckets, or of few, is so in its bucket.
@@ -153,7 +162,7 @@ def _asked_for(found: _Sorted, thresholds: Any, few: Any) -> Iterator[tuple[str,
 def _fetch(uri: str, wanted: list[tuple[Any, Any, Any]], thresholds: Any, few: Any) -> list[Text]:
     """The texts of values that stand in one file; of ties no more than may be needed."""
     properties, counts, rows = (np.concatenate(some) for some in zip(*wanted, strict=True))
-    held = read_rows(uri, rows.astype(np.int64))
+    held = read_rows(uri, rows.astype(np.int64), _NODE)
     columns = (held.column(name).to_pylist() for name in _NODE)
     texts = [Text(*row) for row in zip(properties.tolist(), counts.tolist(), *columns, strict=True)]
     top = [text for text in texts if text.count >= thresholds[text.property] and not few[text.property]]
