@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from superpeer.catalog.columns import file_mark
+from superpeer.catalog.columns import file_mark, mark_of
 from superpeer.catalog.inputs import File, UnreadableCatalogue, open_uri, uri_of
 from superpeer.catalog.parsing import PLAIN, REJECTED_ROWS
 from superpeer.catalog.profile import Profile
@@ -127,10 +127,9 @@ def write_about(uri: str, generation: int, found: Surveyed) -> None:
     """Writes what was found out, which a manifest then refers to."""
     system, path = open_uri(f"{uri}/{about(generation)}")
     _write(f"{uri}/{about(generation)}", _PROFILE, msgspec.json.encode(found.profile))
-    rows = [[file.rpartition("/")[2] for file, _ in found.repeats], [row for _, row in found.repeats]]
-    table = pa.Table.from_arrays(
-        [pa.array(one, field.type) for one, field in zip(rows, _ROWS, strict=True)], schema=_ROWS
-    )
+    files = [uri.rpartition("/")[2] for uri, rows in found.repeats for _ in rows]
+    rows = [row for _, rows in found.repeats for row in rows.tolist()]
+    table = pa.Table.from_arrays([pa.array(files, pa.string()), pa.array(rows, pa.int64())], schema=_ROWS)
     pq.write_table(table, f"{path}/{_REPEATED}", filesystem=system)
 
 
@@ -147,7 +146,7 @@ def delete_unknown(uri: str, manifest: Manifest | None) -> None:
             system.delete_dir(info.path)
     marks = {file_mark(file.uri) for file in manifest.files} if manifest else set()
     for info in system.get_file_info(fs.FileSelector(f"{path}/{PARSED}", recursive=True, allow_not_found=True)):
-        if info.type == fs.FileType.File and info.base_name.partition("-")[0] not in marks:
+        if info.type == fs.FileType.File and mark_of(info.base_name) not in marks:
             system.delete_file(info.path)
 
 

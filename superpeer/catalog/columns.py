@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from qel.names import RDF, XSD
@@ -60,9 +61,29 @@ def file_mark(uri: str) -> str:
     return blake2b(uri.encode(), digest_size=6).hexdigest()
 
 
+def mark_of(table: str) -> str:
+    """The mark of the file that a table is of, which its name begins with."""
+    return table.rpartition("/")[2].partition("-")[0]
+
+
 def scoped(mark: str, label: str) -> str:
     """The label of a blank node that is not mistaken for one of another file."""
     return f"{mark}_{label}"
+
+
+def is_kind(rows: pa.RecordBatch, kind: str) -> Any:
+    """Which rows have an object of a kind."""
+    kinds = rows.column("kind")
+    return np.array([one == kind for one in kinds.dictionary.to_pylist()], bool)[codes_of(kinds)]
+
+
+def blank_ends(rows: pa.RecordBatch) -> tuple[Any, Any]:
+    """Which rows have a blank node as subject, and which as object."""
+    return rows.column("subject_blank").to_numpy(zero_copy_only=False), is_kind(rows, BLANK)
+
+
+def codes_of(column: pa.DictionaryArray) -> Any:
+    return column.indices.to_numpy(zero_copy_only=False)
 
 
 def row_of(triple: Any, mark: str) -> Row:

@@ -23,14 +23,16 @@ from superpeer.catalog.catalogue import (
     write_about,
     write_manifest,
 )
-from superpeer.catalog.columns import file_mark
-from superpeer.catalog.inputs import File, cut, find_files, open_uri, tasks_of, uri_of
-from superpeer.catalog.lifting import count_anonymous, lifted
+from superpeer.catalog.columns import file_mark, mark_of
+from superpeer.catalog.inputs import File, cut, find_files, make_directory, tasks_of, uri_of
+from superpeer.catalog.lifting import Lifted, lift_shares, shares_of
 from superpeer.catalog.parsing import NESTED, PLAIN, REJECTED_ROWS, Parsed, parse_splits
 from superpeer.catalog.progress import SILENT, Steps
-from superpeer.catalog.scanning import Scanned, Wanted, find_units
+from superpeer.catalog.scanning import Scanned, Wanted
 from superpeer.catalog.session import cores
-from superpeer.catalog.surveying import PIECES, buckets_for, scan, survey
+from superpeer.catalog.surveying import PIECES, buckets_for, survey
+from superpeer.catalog.tasks import in_tasks
+from superpeer.catalog.units import find_units, scan_units
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,16 +85,16 @@ def _make(
     nested = counted.nested + (before.nested if before else 0)
     read = counted.plain + counted.nested + (before.read if before else 0)
     tables = [PLAIN_TABLE] if read > nested else []
-    pieces, anonymous = f"{uri}/{PIECES}", 0
+    anonymous = 0
     scanned = counted.scanned + _scan_old(spark, uri, fresh, wanted, steps)
     if nested:
         steps.say("lifting the names of blank nodes")
-        rows = spark.read.parquet(f"{uri}/{PARSED}/{NESTED}")
         table = f"lifted-{generation}"
-        lifted(rows).write.mode("overwrite").parquet(f"{uri}/{table}")
-        anonymous = count_anonymous(rows)
-        tables.append(table)
-        scanned += scan(spark, find_units(uri, [table]), pieces, table, wanted)
+        lifted = _lift(spark, uri, table, wanted)
+        anonymous = lifted.anonymous
+        if lifted.rows:
+            scanned += lifted.scanned
+            tables.append(table)
     found = survey(spark, uri, tables, scanned, wanted, f"distinct-{generation}", steps)
     write_about(uri, generation, found)
     return Manifest(
@@ -113,8 +115,7 @@ def _make(
 
 def _parse(spark: SparkSession, files: Sequence[File], uri: str, wanted: Wanted, steps: Steps) -> Parsed:
     for name in (PIECES, *(f"{PARSED}/{part}" for part in (PLAIN, NESTED, REJECTED_ROWS))):
-        system, path = open_uri(f"{uri}/{name}")
-        system.create_dir(path, recursive=True)
+        make_directory(f"{uri}/{name}")
     if not files:
         return Parsed()
     steps.say(f"reading {len(files):,} files" if len(files) > 1 else f"reading {files[0].uri.rpartition('/')[2]}")
@@ -126,10 +127,20 @@ def _parse(spark: SparkSession, files: Sequence[File], uri: str, wanted: Wanted,
 
 def _scan_old(spark: SparkSession, uri: str, fresh: Sequence[File], wanted: Wanted, steps: Steps) -> Scanned:
     """Goes through what was parsed before."""
-    marks = {file_mark(file.uri) for file in fresh}
-    units = [
-        unit for unit in find_units(uri, [PLAIN_TABLE]) if unit.uri.rpartition("/")[2].partition("-")[0] not in marks
-    ]
+    marks, pieces = {file_mark(file.uri) for file in fresh}, f"{uri}/{PIECES}"
+    units = [unit for unit in find_units(uri, [PLAIN_TABLE]) if mark_of(unit.uri) not in marks]
     if units:
         steps.say("looking at what was read before")
-    return scan(spark, units, f"{uri}/{PIECES}", "old", wanted)
+    return in_tasks(spark, units, lambda task, some: scan_units(some, pieces, f"old-{task}", wanted), Scanned())
+
+
+def _lift(spark: SparkSession, uri: str, table: str, wanted: Wanted) -> Lifted:
+    """Puts names in the place of blank nodes, in all that was ever parsed."""
+    target, pieces = f"{uri}/{table}", f"{uri}/{PIECES}"
+    make_directory(target)
+    return in_tasks(
+        spark,
+        shares_of(f"{uri}/{PARSED}/{NESTED}"),
+        lambda task, some: lift_shares(some, target, pieces, f"{table}-{task}", wanted),
+        Lifted(),
+    )

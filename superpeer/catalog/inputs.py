@@ -115,6 +115,11 @@ def open_uri(uri: str) -> tuple[fs.FileSystem, str]:
     return system, path
 
 
+def make_directory(uri: str) -> None:
+    system, path = open_uri(uri)
+    system.create_dir(path, recursive=True)
+
+
 def _files_at(path: str) -> Iterator[File]:
     system, inside = open_uri(uri_of(path))
     info = system.get_file_info(inside)

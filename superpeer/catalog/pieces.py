@@ -129,11 +129,13 @@ class PieceWriter:
         names.close()
         return self._piece
 
-    def _opened(self, extension: str, schema: pa.Schema) -> _File:
-        return _File(f"{self._piece.uri}.{extension}", schema)
+    def _opened(self, extension: str, schema: pa.Schema) -> ArrowFile:
+        return ArrowFile(f"{self._piece.uri}.{extension}", schema)
 
 
-class _File:
+class ArrowFile:
+    """A file of Arrow's, batch by batch."""
+
     def __init__(self, uri: str, schema: pa.Schema) -> None:
         system, path = open_uri(uri)
         self._target = system.open_output_stream(path)
@@ -154,7 +156,7 @@ class _File:
 
 def names_of(piece: Piece) -> tuple[list[str], list[str]]:
     """The properties and the files of a piece, each in the order of their numbers."""
-    (names,) = _batches(f"{piece.uri}.names")
+    (names,) = batches(f"{piece.uri}.names")
     kinds, texts = names.column("kind").to_pylist(), names.column("name").to_pylist()
     pairs = list(zip(kinds, texts, strict=True))
     return [text for kind, text in pairs if kind == "property"], [text for kind, text in pairs if kind == "file"]
@@ -162,7 +164,7 @@ def names_of(piece: Piece) -> tuple[list[str], list[str]]:
 
 def read_runs(piece: Piece, bucket: int, buckets: int) -> Iterator[Runs]:
     """The runs of a bucket, batch by batch."""
-    for batch in _batches(f"{piece.uri}.runs", bucket, buckets):
+    for batch in batches(f"{piece.uri}.runs", bucket, buckets):
         lists = batch.column("triples")
         inner = lists.flatten()
         bounds = np.asarray(lists.offsets).astype(np.int64)
@@ -173,11 +175,12 @@ def read_runs(piece: Piece, bucket: int, buckets: int) -> Iterator[Runs]:
 
 def read_values(piece: Piece, bucket: int, buckets: int) -> Iterator[Values]:
     """The values of a bucket, batch by batch."""
-    for batch in _batches(f"{piece.uri}.values", bucket, buckets):
+    for batch in batches(f"{piece.uri}.values", bucket, buckets):
         yield Values(*(np.asarray(column) for column in batch.columns))
 
 
-def _batches(uri: str, first: int = 0, step: int = 1) -> Iterator[pa.RecordBatch]:
+def batches(uri: str, first: int = 0, step: int = 1) -> Iterator[pa.RecordBatch]:
+    """Every `step`-th batch of such a file that has any rows."""
     system, path = open_uri(uri)
     local = isinstance(system, fs.LocalFileSystem)
     with pa.memory_map(path) if local else system.open_input_file(path) as source:

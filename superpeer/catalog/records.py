@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from operator import add
@@ -19,40 +19,33 @@ import numpy as np
 from superpeer.catalog.grouping import walk_subjects
 from superpeer.catalog.hashing import order_of, starts_of
 from superpeer.catalog.pieces import Piece, names_of, read_runs
+from superpeer.catalog.repeats import write_repeats
 from superpeer.catalog.session import cores
-from superpeer.catalog.worker import prepare
+from superpeer.catalog.tasks import prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LITTLE = 100_000
-"""Up to so many repeated triples are listed; more are only counted."""
 COMMON_SHAPES = 30
 MAX_PROPERTIES_IN_PAIRS = 200
 
 Shape = tuple[int, ...]
 """A set of properties, by their numbers, which rise."""
 
-Row = tuple[str, int]
-"""Where a triple stands: a Parquet file, and a row of it."""
-
 
 @dataclass(frozen=True)
 class Found:
-    """What tasks found: `repeats` are triples that came before; the arrays are by property."""
+    """What tasks found: `repeated` are triples that came before; the arrays are by property."""
 
     resources: int
     repeated: int
-    repeats: tuple[Row, ...]
     most: Any
     having: Any
 
     def __add__(self, other: Found) -> Found:
-        repeated = self.repeated + other.repeated
         return Found(
             self.resources + other.resources,
-            repeated,
-            self.repeats + other.repeats if repeated <= LITTLE else (),
+            self.repeated + other.repeated,
             np.maximum(self.most, other.most),
             self.having + other.having,
         )
@@ -68,14 +61,18 @@ class Records:
     shapes: list[tuple[Shape, int]]
 
 
-def find_records(spark: SparkSession, pieces: Sequence[Piece], names: Sequence[str], buckets: int) -> Records:
-    """Looks at all triples of the pieces."""
+def find_records(
+    spark: SparkSession, pieces: Sequence[Piece], directory: str, names: Sequence[str], buckets: int
+) -> Records:
+    """Looks at all triples of the pieces. What comes again is noted in a directory."""
     from pyspark import StorageLevel
 
     numbers = {name: i for i, name in enumerate(names)}
     tasks = spark.sparkContext.parallelize(range(buckets), buckets)
     # Two things are asked of it, and walking again would cost more than keeping it.
-    kept = tasks.map(lambda bucket: _walk(pieces, bucket, buckets, numbers)).persist(StorageLevel.MEMORY_AND_DISK)
+    kept = tasks.map(lambda bucket: _walk(pieces, directory, bucket, buckets, numbers)).persist(
+        StorageLevel.MEMORY_AND_DISK
+    )
     found = kept.map(lambda pair: pair[0]).reduce(add)
     common = np.argsort(-found.having, kind="stable")[:MAX_PROPERTIES_IN_PAIRS]
     in_pairs = frozenset(common[found.having[common] > 0].tolist())
@@ -110,7 +107,7 @@ class _Bucket:
 
 
 def _walk(
-    pieces: Sequence[Piece], number: int, buckets: int, numbers: dict[str, int]
+    pieces: Sequence[Piece], directory: str, number: int, buckets: int, numbers: dict[str, int]
 ) -> tuple[Found, list[tuple[Shape, int]]]:
     """Runs in a task, for one bucket: its triples by subject."""
     prepare()
@@ -123,20 +120,15 @@ def _walk(
     repeated = walk_subjects(
         order, bounds, bucket.starts, bucket.properties, bucket.triples, most, having, shapes, again
     )
-    repeats = _rows(bucket, again[:repeated]) if repeated <= LITTLE else ()
-    found = Found(len(first), repeated, tuple(repeats), most, having)
+    runs, places = again[:repeated].T
+    write_repeats(directory, number, bucket.files, bucket.file[runs], bucket.row[runs] + places)
+    found = Found(len(first), repeated, most, having)
     _, example, counts = np.unique(shapes, return_index=True, return_counts=True)
     sets = [
         (_shape(bucket, order[bounds[i] : bounds[i + 1]]), n)
         for i, n in zip(example.tolist(), counts.tolist(), strict=True)
     ]
     return found, sets
-
-
-def _rows(bucket: _Bucket, places: Any) -> Iterator[Row]:
-    rows = bucket.row[places[:, 0]].astype(np.int64) + places[:, 1]
-    for file, row in zip(bucket.file[places[:, 0]].tolist(), rows.tolist(), strict=True):
-        yield bucket.files[file], row
 
 
 def _shape(bucket: _Bucket, runs: Any) -> Shape:

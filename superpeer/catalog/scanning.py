@@ -8,24 +8,19 @@ A task later brings together what all pieces have for one bucket.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pyarrow import fs
 
-from superpeer.catalog.columns import BLANK
+from superpeer.catalog.columns import BLANK, codes_of
 from superpeer.catalog.counting import Counts, count_values, merged
 from superpeer.catalog.grouping import distinct
 from superpeer.catalog.hashing import estimate, hash_runs, hash_texts, mixed, seed_of, sketch
-from superpeer.catalog.inputs import open_uri
 from superpeer.catalog.pieces import Piece, PieceWriter, Runs, Values
-from superpeer.catalog.worker import prepare
 
-UNIT_BYTES = 16 << 20
 BATCH_ROWS = 250_000
 BATCH_BYTES = 64 << 20
 """A batch is looked at when it has so many rows or bytes."""
@@ -33,15 +28,6 @@ MANY_VALUES = 100_000
 """Where values may be estimated, those of properties with more than this are not told apart."""
 ENCODED = ["predicate", "kind", "language", "datatype"]
 COLUMNS = ["subject", "object", *ENCODED]
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Every `parts`-th group of rows of a Parquet file, from that with the number `part` on."""
-
-    uri: str
-    part: int
-    parts: int
 
 
 class Tag(NamedTuple):
@@ -186,55 +172,12 @@ class Scanner:
         self._writer.add_runs(Runs(a, b, files[starts], rows[starts], bounds, batch.properties, triples))
 
 
-def scan_units(units: Iterable[Unit], directory: str, name: str, wanted: Wanted) -> Scanned:
-    """Runs in a task: goes through what stands in Parquet."""
-    prepare()
-    scanner = Scanner(directory, name, wanted)
-    for unit in units:
-        for start, columns in _read(unit):
-            scanner.see(columns, unit.uri, np.arange(start, start + len(columns)))
-    return scanner.close()
-
-
-def take_off(repeats: Iterable[tuple[str, Sequence[int]]], directory: str, name: str, buckets: int) -> Scanned:
-    """Runs in a task: goes through triples that came before, so that they can be taken off."""
-    prepare()
-    scanner = Scanner(directory, name, Wanted(buckets, resources=False, takes_off=True))
-    for uri, rows in repeats:
-        places = np.array(rows, np.int64)
-        scanner.see(read_rows(uri, places, COLUMNS), uri, places)
-    return scanner.close()
-
-
-def find_units(uri: str, tables: Sequence[str]) -> list[Unit]:
-    """The units of the tables of a catalogue, in one order."""
-    system, path = open_uri(uri)
-    found = [
-        (f"{uri}/{table}/{info.base_name}", -(-(info.size or 1) // UNIT_BYTES))
-        for table in tables
-        for info in system.get_file_info(fs.FileSelector(f"{path}/{table}", allow_not_found=True))
-        if info.type == fs.FileType.File and info.base_name.endswith(".parquet")
-    ]
-    return [Unit(name, part, parts) for name, parts in sorted(found) for part in range(parts)]
-
-
-def read_rows(uri: str, rows: Any, columns: list[str]) -> pa.RecordBatch:
-    """Some rows of a Parquet file, in this order."""
-    with _opened(uri) as file:
-        sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
-        starts = np.cumsum([0, *sizes])
-        inside = np.searchsorted(starts, rows, "right") - 1
-        groups = np.unique(inside)
-        held = file.read_row_groups(groups.tolist(), columns)
-        before = np.cumsum([0, *(sizes[group] for group in groups[:-1])])
-        return joined(held.take(pa.array(rows - starts[inside] + before[np.searchsorted(groups, inside)])).to_batches())
-
-
 def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     """One batch of several, with one dictionary for each column that has any."""
-    if len(batches) == 1:
-        return batches[0]
-    table = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
+    filled = [batch for batch in batches if len(batch)] or batches[:1]
+    if len(filled) == 1:
+        return filled[0]
+    table = pa.Table.from_batches(filled).unify_dictionaries().combine_chunks()
     (found,) = table.to_batches()
     return found
 
@@ -281,32 +224,9 @@ def occurring(numbers: Any, bound: int) -> tuple[Any, Any]:
     return found, places[numbers]
 
 
-def codes_of(column: pa.DictionaryArray) -> Any:
-    return column.indices.to_numpy(zero_copy_only=False)
-
-
 def _tag(code: int, parts: list[pa.DictionaryArray]) -> Tag:
     texts = []
     for part in reversed(parts):
         code, at = divmod(code, max(1, len(part.dictionary)))
         texts.append(part.dictionary[at].as_py())
     return Tag(*reversed(texts))
-
-
-def _read(unit: Unit) -> Iterator[tuple[int, pa.RecordBatch]]:
-    with _opened(unit.uri) as file:
-        metadata = file.metadata
-        start = 0
-        for group in range(metadata.num_row_groups):
-            size = metadata.row_group(group).num_rows
-            if group % unit.parts == unit.part:
-                at = start
-                for columns in file.iter_batches(BATCH_ROWS, [group], COLUMNS):
-                    yield at, columns
-                    at += len(columns)
-            start += size
-
-
-def _opened(uri: str) -> Any:
-    system, path = open_uri(uri)
-    return pq.ParquetFile(path, filesystem=system, read_dictionary=ENCODED, pre_buffer=False)

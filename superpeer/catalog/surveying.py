@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qel.names import RDF_TYPE
 from superpeer.catalog.columns import URI
+from superpeer.catalog.inputs import make_directory
 from superpeer.catalog.profile import Profile, assemble
 from superpeer.catalog.progress import Steps
-from superpeer.catalog.records import LITTLE, Row, find_records
-from superpeer.catalog.scanning import Scanned, Unit, Wanted, find_units, scan_units, take_off
-from superpeer.catalog.session import cores
+from superpeer.catalog.records import find_records
+from superpeer.catalog.repeats import Repeats
+from superpeer.catalog.scanning import Scanned, Wanted
+from superpeer.catalog.tasks import in_tasks
+from superpeer.catalog.units import find_units, take_off, write_once
 from superpeer.catalog.values import FEW_VALUES, Found, find_values
 
 if TYPE_CHECKING:
@@ -26,29 +28,23 @@ if TYPE_CHECKING:
 
 PIECES = "pieces"
 BUCKET_ROWS = 1_000_000
+LITTLE = 100_000
+"""Up to so many triples that came before are taken off; where there are more, all others are written anew."""
 
 
 @dataclass(frozen=True)
 class Surveyed:
-    """A profile, the tables with the triples that it is of, and which of these came before: `repeats`, if few."""
+    """A profile, the tables with the triples that it is of, and which of these came before, if few: files, and rows
+    of them."""
 
     profile: Profile
     tables: tuple[str, ...]
     repeated: int
-    repeats: tuple[Row, ...]
+    repeats: tuple[tuple[str, Any], ...]
 
 
 def buckets_for(rows: int, cores: int) -> int:
     return max(2 * cores, -(-rows // BUCKET_ROWS))
-
-
-def scan(spark: SparkSession, units: Sequence[Unit], directory: str, name: str, wanted: Wanted) -> Scanned:
-    """Goes through what stands in Parquet. Pieces get a name that no others have."""
-    if not units:
-        return Scanned()
-    tasks = [units[i :: 4 * cores(spark)] for i in range(min(len(units), 4 * cores(spark)))]
-    numbered = spark.sparkContext.parallelize(enumerate(tasks), len(tasks))
-    return numbered.map(lambda task: scan_units(task[1], directory, f"{name}-{task[0]:05d}", wanted)).reduce(add)
 
 
 def survey(
@@ -60,19 +56,20 @@ def survey(
     directory = f"{uri}/{PIECES}"
     names = sorted(scanned.counts)
     steps.say("looking at resources")
-    records = find_records(spark, scanned.pieces, names, wanted.buckets)
-    repeated, repeats = records.found.repeated, records.found.repeats
+    records = find_records(spark, scanned.pieces, directory, names, wanted.buckets)
+    repeated = records.found.repeated
+    repeats = tuple(Repeats(directory, wanted.buckets)) if 0 < repeated <= LITTLE else ()
     if repeated > LITTLE:
         steps.say("writing each triple once")
-        table_of(spark, uri, tables).drop("subject_blank").dropDuplicates().write.mode("overwrite").parquet(
-            f"{uri}/{new}"
-        )
-        tables, repeats = [new], ()
-        scanned = scan(spark, find_units(uri, tables), directory, new, replace(wanted, resources=False))
+        scanned = _write_once(spark, uri, tables, new, replace(wanted, resources=False))
+        tables = [new]
     steps.say("looking at values")
     pieces, counts = scanned.pieces, scanned.counts
     if repeats:
-        taken = _take_off(spark, repeats, directory, wanted.buckets)
+        wanted = Wanted(wanted.buckets, resources=False, takes_off=True)
+        taken = in_tasks(
+            spark, repeats, lambda task, some: take_off(some, directory, f"repeated-{task}", wanted), Scanned()
+        )
         pieces += taken.pieces
         counts = {
             name: one.without(taken.counts[name]) if name in taken.counts else one for name, one in counts.items()
@@ -82,6 +79,17 @@ def survey(
     classes = _classes(spark, uri, tables, names, values)
     found = assemble(names, triples, counts, scanned.many, records, values, classes)
     return Surveyed(found, tuple(tables), repeated, repeats)
+
+
+def _write_once(spark: SparkSession, uri: str, tables: Sequence[str], new: str, wanted: Wanted) -> Scanned:
+    target, pieces = f"{uri}/{new}", f"{uri}/{PIECES}"
+    make_directory(target)
+    return in_tasks(
+        spark,
+        find_units(uri, tables),
+        lambda task, some: write_once(some, target, pieces, f"{new}-{task}", wanted),
+        Scanned(),
+    )
 
 
 def table_of(spark: SparkSession, uri: str, tables: Sequence[str]) -> DataFrame:
@@ -95,16 +103,6 @@ def table_of(spark: SparkSession, uri: str, tables: Sequence[str]) -> DataFrame:
     for table in tables[1:]:
         frame = frame.unionByName(spark.read.parquet(f"{uri}/{table}"))
     return frame
-
-
-def _take_off(spark: SparkSession, repeats: Sequence[Row], directory: str, buckets: int) -> Scanned:
-    by_file: dict[str, list[int]] = {}
-    for file, row in sorted(repeats):
-        by_file.setdefault(file, []).append(row)
-    files = list(by_file.items())
-    tasks = [files[i :: cores(spark)] for i in range(min(len(files), cores(spark)))]
-    numbered = spark.sparkContext.parallelize(enumerate(tasks), len(tasks))
-    return numbered.map(lambda task: take_off(task[1], directory, f"repeated-{task[0]}", buckets)).reduce(add)
 
 
 def _classes(

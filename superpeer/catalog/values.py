@@ -16,8 +16,8 @@ import numpy as np
 from superpeer.catalog.columns import TRIPLES
 from superpeer.catalog.hashing import order_of, starts_of
 from superpeer.catalog.pieces import Piece, Values, names_of, read_values
-from superpeer.catalog.scanning import read_rows
-from superpeer.catalog.worker import prepare
+from superpeer.catalog.tasks import prepare
+from superpeer.catalog.units import read_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
