@@ -43,7 +43,10 @@ def constant_of(region: Region) -> str | None:
 
 
 def constant_text(kind: Kind, text: str) -> str:
-    return f"<{text}>" if kind is Kind.URI else text
+    """A literal that looks like a URI, or like what this makes of one, gets a quote in front."""
+    if kind is Kind.URI:
+        return f"<{text}>"
+    return f'"{text}' if text.startswith(("<", '"')) else text
 
 
 def operators_of(region: Region) -> Iterator[str]:

@@ -92,6 +92,22 @@ def test_a_prefix_and_a_suffix_may_overlap_where_the_query_lets_them() -> None:
     assert strategy.publish(1, quote("x", "aba")).notified == {"sub"}
 
 
+def test_a_literal_that_looks_like_a_uri_is_none() -> None:
+    strategy = strings()
+    texts = {"uri": "<http://e.org/a>", "text": '"<http://e.org/a>"', "quoted": '"\\"<http://e.org/a>"'}
+    for name, constant in texts.items():
+        strategy.subscribe(0, name, qel.parse(f"{TERMS}X : t(X, ex:symbol, S) & S = {constant}"))
+    resource = URIRef("http://example.org/quote")
+    values = {
+        "uri": URIRef("http://e.org/a"),
+        "text": Literal("<http://e.org/a>"),
+        "quoted": Literal('"<http://e.org/a>'),
+    }
+    for name, value in values.items():
+        published = strategy.publish(1, Publication.of(name, [(resource, URIRef(SYMBOL), value)]))
+        assert published.notified == {name}
+
+
 def test_an_event_asks_once_for_each_prefix_and_suffix() -> None:
     strategy = strings(matching=Matching.COORDINATED)
     strategy.publish(1, quote("NYSE", "OTE"))
