@@ -173,11 +173,7 @@ class Intervals(Strategy[Placing]):
         return self.keys.key(attribute, topic, index)
 
     def _publish(self, at: int, publication: Publication) -> None:
-        numbers: dict[str, list[NumberRange]] = {
-            name: [(number, number) for value in values if (number := number_of(value)) is not None]
-            for name, values in publication.description.values.items()
-        }
-        self._deliver_event(at, publication, numbers)
+        self._deliver_event(at, publication, {})
 
     def publish_ranges(self, at: int, publication: Publication, ranges: Mapping[str, NumberRange]) -> frozenset[str]:
         """An event that has ranges of values instead of values: it is delivered as a subscription is stored, and
@@ -185,30 +181,31 @@ class Intervals(Strategy[Placing]):
         matched as usual."""
         self.table.require(at)
         self._reached, self._hops = set(), 0
-        self._deliver_event(at, publication, {name: [limits] for name, limits in ranges.items()}, ranges)
+        self._deliver_event(at, publication, ranges)
         return frozenset(self._reached)
 
-    def _deliver_event(
-        self,
-        at: int,
-        publication: Publication,
-        numbers: Mapping[str, list[NumberRange]],
-        ranges: Mapping[str, NumberRange] | None = None,
-    ) -> None:
+    def _deliver_event(self, at: int, publication: Publication, ranges: Mapping[str, NumberRange]) -> None:
+        spans: dict[str, list[NumberRange]] = {
+            name: [(number, number) for value in values if (number := number_of(value)) is not None]
+            for name, values in publication.description.values.items()
+        }
+        spans |= {name: [limits] for name, limits in ranges.items()}
         for topic in self._topics_of_event(publication):
-            for name, spans in numbers.items():
+            for name, limits_of_one in spans.items():
                 attribute = self.keys.attribute(name)
-                for index in sorted({index for limits in spans for index in attribute.indices(limits)}):
+                for index in sorted({index for limits in limits_of_one for index in attribute.indices(limits)}):
                     self._visit(at, Placing(topic, name, index), publication, ranges)
 
     def _topics_of_event(self, publication: Publication) -> list[str]:
         values = publication.description.values.get(self.topic_property, ())
-        topics = sorted({value.text for value in values if value.kind is Kind.URI})
-        return [*topics, ANY_TOPIC] if self._serves_any_topic else topics
+        topics = {value.text for value in values if value.kind is Kind.URI}
+        if self._known_topics:
+            # Nothing was substituted by a topic that is not known: it is kept under what is broader.
+            unknown = topics.difference(self._known_topics)
+            topics = topics.union(*map(self.topics.ancestors, unknown))
+        return [*sorted(topics), ANY_TOPIC] if self._serves_any_topic else sorted(topics)
 
-    def _visit(
-        self, at: int, placing: Placing, publication: Publication, ranges: Mapping[str, NumberRange] | None
-    ) -> None:
+    def _visit(self, at: int, placing: Placing, publication: Publication, ranges: Mapping[str, NumberRange]) -> None:
         key = self._key(placing.topic, placing.attribute, placing.index)
         arrival = self._reach(at, placing.topic, key, publication.size_bytes)
         self._examine_at(arrival, placing.topic, key, publication, ranges)
@@ -223,7 +220,7 @@ class Intervals(Strategy[Placing]):
         topic: str,
         key: int,
         publication: Publication,
-        ranges: Mapping[str, NumberRange] | None,
+        ranges: Mapping[str, NumberRange],
     ) -> None:
         """The broker examines what it holds, or has it examined."""
         broker, hops = arrival
@@ -259,13 +256,13 @@ class Intervals(Strategy[Placing]):
         """The topics that are kept together."""
         return topic
 
-    def _matches(self, item: Item[Placing], publication: Publication, ranges: Mapping[str, NumberRange] | None) -> bool:
-        if ranges is None and self.match is Match.EXACT:
+    def _matches(self, item: Item[Placing], publication: Publication, ranges: Mapping[str, NumberRange]) -> bool:
+        if not ranges and self.match is Match.EXACT:
             return self._is_met(item, publication)
         values = publication.description.values
         for name, _, region in each_slot(item.disjunct):
             limits = numbers_of(region)
-            if ranges is not None and name in ranges:
+            if name in ranges:
                 if limits is None or not _overlap(limits, ranges[name]):
                     return False
             elif name in values:

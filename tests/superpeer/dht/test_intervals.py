@@ -111,6 +111,18 @@ def test_events_with_ranges(kind: type[Intervals], seed: int) -> None:
 
 
 @KINDS
+def test_an_event_may_have_values_beside_its_ranges(kind: type[Intervals]) -> None:
+    """Wherever a subscription is stored, under an attribute that the event has a range for or under another."""
+    for seed in range(4):
+        strategy = make(kind, nodes=20 + seed, selection=Selection.RANDOM)
+        for number in range(6):
+            strategy.subscribe(number, str(number), query(a=(10, 20), b=(5, 9)))
+        assert len(strategy.publish_ranges(3, event(1, b=7), {EX + "a": (15, 40)})) == 6
+        assert not strategy.publish_ranges(3, event(2, b=10), {EX + "a": (15, 40)})
+        assert not strategy.publish_ranges(3, event(3, b=7), {EX + "a": (21, 40)})
+
+
+@KINDS
 def test_generalised_topics(kind: type[Intervals]) -> None:
     broader = [("football", "sports"), ("tennis", "sports"), ("sports", "news"), ("weather", "news")]
     predicate = URIRef("http://www.w3.org/2004/02/skos/core#broader")
@@ -125,6 +137,16 @@ def test_generalised_topics(kind: type[Intervals]) -> None:
     assert strategy.publish(5, event(topic="football", a=3)).notified == {"sports"}
     assert strategy.publish(5, event(topic="tennis", a=3)).notified == {"sports", "tennis"}
     assert strategy.publish(5, event(topic="sports", a=3)).notified == {"sports"}
+    assert not strategy.publish(5, event(topic="weather", a=3)).notified
+
+
+@KINDS
+def test_topics_that_are_not_known_are_found_by_what_is_broader(kind: type[Intervals]) -> None:
+    topics = Topics.of({EX + "football": [EX + "sports"], EX + "tennis": [EX + "sports"]})
+    strategy = make(kind, topics=topics, known_topics=[EX + "tennis"])
+    strategy.subscribe(0, "sub", query(within="sports", a=(0, 50)))
+    for topic in ("sports", "tennis", "football"):
+        assert strategy.publish(5, event(topic=topic, a=3)).notified == {"sub"}
     assert not strategy.publish(5, event(topic="weather", a=3)).notified
 
 
