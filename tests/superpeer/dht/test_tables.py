@@ -163,6 +163,38 @@ def test_a_node_comes_back_under_its_identifier() -> None:
     assert table.identifier(4) == identifier
 
 
+def test_nobody_takes_the_identifier_of_a_node_that_is_away() -> None:
+    """Mail for it waits there."""
+    table = Chord(range(4), 4)
+    identifier = table.mail_key(2)
+    table.leave(2)
+    for node in range(10, 22):
+        table.join(node)
+    assert identifier not in {table.identifier(node) for node in table.nodes}
+    with pytest.raises(DhtError, match="nodes that are away included"):
+        table.join(22)
+    table.join(2)
+    assert table.identifier(2) == identifier
+
+
+@TABLES
+def test_a_join_that_is_refused_changes_nothing(kind: Kind) -> None:
+    table = kind(range(8), 3)
+    with pytest.raises(DhtError, match="full"):
+        table.join(8)
+    check(table, Random(1))
+    table.leave(3)
+    check(table, Random(2))
+
+
+@TABLES
+def test_a_node_that_is_named_twice_is_one(kind: Kind) -> None:
+    table = kind([1, 2, 1])
+    check(table, Random(1))
+    table.leave(1)
+    check(table, Random(1))
+
+
 @TABLES
 def test_what_cannot_be_done(kind: Kind) -> None:
     table = kind([1])
@@ -174,6 +206,17 @@ def test_what_cannot_be_done(kind: Kind) -> None:
         table.crash(1)
     with pytest.raises(DhtError, match="full"):
         kind(range(3), 1)
+    with pytest.raises(DhtError, match="1 to 64 bits"):
+        kind(range(3), 65)
+
+
+def test_two_successors_are_the_least() -> None:
+    with pytest.raises(DhtError, match="at least two successors, not 1"):
+        Chord(range(3), successors=1)
+    table = Chord(range(20), successors=2)
+    for node in range(0, 20, 2):
+        table.crash(node)
+    check(table, Random(1))
 
 
 def test_the_hash_of_numbers_keeps_their_order() -> None:
