@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import floor
 
+from superpeer.dht.errors import DhtError
 from superpeer.dht.hashing import Domain, Number, hash_text
 from superpeer.dht.regions import NumberRange
 
@@ -26,7 +27,8 @@ class Attribute:
     intervals: int = USUAL_INTERVALS
 
     def __post_init__(self) -> None:
-        assert self.intervals > 0
+        if self.intervals < 1:
+            raise DhtError(f"an attribute has at least one interval, not {self.intervals}")
 
     def index(self, number: Number) -> int:
         """The number of the interval that a value lies in."""

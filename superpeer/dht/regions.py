@@ -5,12 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from qel.normal import Disjunct
 from qel.regions import Region
 from qel.values import Kind, Value
 from superpeer.dht.errors import UnsupportedQuery
 from superpeer.dht.hashing import Number
 
 NumberRange = tuple[Number | None, Number | None]
+
+
+def each_slot(disjunct: Disjunct) -> Iterator[tuple[str, int, Region]]:
+    """Property, number among the slots of that property, and region."""
+    for name, slots in disjunct.slots.items():
+        for number, slot in enumerate(slots):
+            yield name, number, slot.region
 
 
 def number_of(value: Value) -> Number | None:

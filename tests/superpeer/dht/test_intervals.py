@@ -227,6 +227,72 @@ def test_members_only_store_their_own_topic() -> None:
         assert not held or node in {0, 2, 11, 13}
 
 
+def test_a_tree_of_another_shape_stores_elsewhere_and_delivers_the_same() -> None:
+    strategy = make(Clusters, shape=Shape(3, 0.0))
+    assert isinstance(strategy, Clusters)
+    for number in range(40):
+        low = number % 10 * 10
+        strategy.subscribe(number % 8, str(number), query(topic=f"t{number % 2}", a=(low, low + 9)))
+    before, counted = strategy.stored(), strategy.fabric.messages.copy()
+    strategy.reshape(EX + "t0", Shape(2, 0.3))
+    assert strategy.fabric.messages["register"] > counted["register"]
+    assert strategy.fabric.messages["transfer"] > counted["transfer"]
+    after = strategy.stored()
+    assert before != after
+    assert sum(before.values()) == sum(after.values())
+    assert all(before[node] == after[node] for node in strategy.members(EX + "t1"))
+    strategy.leave(2)
+    strategy.join(2)
+    for value in range(0, 100, 7):
+        expected = {str(n) for n in range(40) if n % 2 == 0 and n % 10 == value // 10}
+        assert strategy.publish(9, event(topic="t0", a=value)).notified == expected
+
+
+def test_helpers_within_a_group_are_those_of_the_same_region() -> None:
+    table = Chord(range(64))
+    tree = GroupTree(table, "T", Shape(3, 0.0))
+    members = list(range(0, 64, 3))
+    tree.register(members)
+    for key in range(0, 1 << 64, 1 << 59):
+        near = tree.members_near(key)
+        assert sorted(near) == members
+        mine = [one for one in members if tree.region_server(3, table.identifier(one)) == tree.region_server(3, key)]
+        assert set(near[: len(mine)]) == set(mine)
+    strategy = make(Clusters, relief=Relief(Policy.PARTITION, threshold=10, brokers=2), shape=Shape(2, 0.0))
+    assert isinstance(strategy, Clusters)
+    for number in range(40):
+        strategy.subscribe(number % 10, str(number), query(topic="t0", a=(50, 51)))
+    (item, *_), tree = strategy.subscriptions["0"].items, strategy._tree(EX + "t0")
+    broker = tree.locate(item.low)[0]
+    delegation = strategy._helpers.of(broker)
+    assert delegation is not None
+    assert delegation.helpers == [one for one in tree.members_near(item.low) if one != broker][:1]
+
+
+def test_a_broker_asks_for_help_until_somebody_is_able() -> None:
+    """At first its only neighbour has too much itself."""
+    strategy = make(Intervals, nodes=2, relief=Relief(Policy.PARTITION, threshold=6, brokers=2))
+    places = {strategy.table.owner(strategy._key("", EX + "a", index)): index * 10 for index in range(10)}
+    assert len(places) == 2
+
+    def subscribe(node: int, number: int) -> None:
+        strategy.subscribe(0, f"{node} {number}", query(a=(places[node], places[node] + 1)))
+
+    for number in range(30):
+        subscribe(1, number)
+    assert strategy._load(0) > 6
+    for number in range(10):
+        subscribe(0, number)
+    assert strategy._helpers.of(0) is None
+    for number in range(30):
+        strategy.unsubscribe(f"1 {number}")
+    assert strategy.stored() == {0: 10, 1: 0}
+    for number in range(10, 30):
+        subscribe(0, number)
+    assert strategy.stored()[1] > 0
+    assert len(strategy.publish(1, event(a=places[0])).notified) == 30
+
+
 def test_who_leaves_a_group_stores_nothing_of_it_any_more() -> None:
     strategy = make(Clusters)
     for number in range(40):
