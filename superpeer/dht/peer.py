@@ -86,6 +86,8 @@ class HashPeer:
         if name is None:
             self._named += 1
             name = f"subscription {self._named}"
+        if not isinstance(name, str):
+            raise DhtError(f"the name of a subscription is a text, not {name!r}")
         if name in self.queries:
             raise DhtError(f"{self.name} has a subscription {name!r} already; give this one another name")
         query = qel.parse(text)
