@@ -80,7 +80,7 @@ class HashPeer:
         for option, value in (("since", since), ("lasts", lasts)):
             if value is not None:
                 raise DhtError(
-                    f"a hash-placed subscription has no {option!r}: it is from now on, until it is taken back"
+                    f"a hash-placed subscription has no {option!r}; it holds from now until it is taken back"
                 )
         self._require_service()
         if name is None:
