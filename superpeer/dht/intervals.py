@@ -29,7 +29,7 @@ from qel.normal import Disjunct
 from qel.topics import NO_TOPICS, Topics
 from qel.values import Kind
 from superpeer.dht.delegation import Relief, RelievedStrategy
-from superpeer.dht.errors import UnsupportedQuery
+from superpeer.dht.errors import DhtError, UnsupportedQuery
 from superpeer.dht.interval_keys import Attribute, IntervalKeys
 from superpeer.dht.publication import Publication
 from superpeer.dht.regions import NumberRange, each_slot, number_of, numbers_of, refuse
@@ -174,6 +174,9 @@ class Intervals(RelievedStrategy[Placing]):
         matches where each range of a subscription has values in common with it. What the publication says besides is
         matched as usual."""
         self.table.require(at)
+        for name, (low, high) in ranges.items():
+            if low is not None and high is not None and low > high:
+                raise DhtError(f"a range begins at or below where it ends, not from {low} to {high} as that of {name}")
         self._reached, self._hops = set(), 0
         self._deliver_event(at, publication, ranges)
         return frozenset(self._reached)

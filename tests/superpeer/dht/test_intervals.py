@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ from superpeer.dht.chord import Chord
 from superpeer.dht.clusters import Clusters
 from superpeer.dht.cube_table import CubeTable
 from superpeer.dht.delegation import Policy, Relief
+from superpeer.dht.errors import DhtError
 from superpeer.dht.group_tree import GroupTree, Shape, similar_groups
 from superpeer.dht.hashing import Domain
 from superpeer.dht.interval_keys import Attribute, IntervalKeys
@@ -57,6 +59,9 @@ def test_the_papers_intervals() -> None:
     assert list(attribute.indices((490, None))) == [98, 99]
     assert list(attribute.indices((None, -7))) == [0]
     assert attribute.index(10_000) == 99
+    nanoseconds = Attribute(Domain(0, 10**18 - 1), 10)
+    assert nanoseconds.index(10**17 - 1) == nanoseconds.index(Decimal(10**17 - 1)) == 0
+    assert nanoseconds.index(10**17) == nanoseconds.index(Decimal("1e17")) == 1
     keys = IntervalKeys(12, {"price": attribute})
     gaps = {(keys.key("price", "T", i + 1) - keys.key("price", "T", i)) % 4096 for i in range(99)}
     assert gaps == {40}
@@ -120,6 +125,8 @@ def test_an_event_may_have_values_beside_its_ranges(kind: type[Intervals]) -> No
         assert len(strategy.publish_ranges(3, event(1, b=7), {EX + "a": (15, 40)})) == 6
         assert not strategy.publish_ranges(3, event(2, b=10), {EX + "a": (15, 40)})
         assert not strategy.publish_ranges(3, event(3, b=7), {EX + "a": (21, 40)})
+    with pytest.raises(DhtError, match="not from 9 to 8 as that of a"):
+        strategy.publish_ranges(3, event(4), {"a": (9, 8)})
 
 
 @KINDS
