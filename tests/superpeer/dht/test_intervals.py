@@ -17,7 +17,7 @@ from superpeer.dht.cube_table import CubeTable
 from superpeer.dht.delegation import Policy, Relief
 from superpeer.dht.errors import DhtError
 from superpeer.dht.group_tree import GroupTree, Shape, similar_groups
-from superpeer.dht.hashing import Domain
+from superpeer.dht.hashing import Domain, hash_text
 from superpeer.dht.interval_keys import Attribute, IntervalKeys
 from superpeer.dht.intervals import Intervals, Match, Selection
 from superpeer.dht.publication import Publication
@@ -63,6 +63,9 @@ def test_the_papers_intervals() -> None:
     assert nanoseconds.index(10**17 - 1) == nanoseconds.index(Decimal(10**17 - 1)) == 0
     assert nanoseconds.index(10**17) == nanoseconds.index(Decimal("1e17")) == 1
     keys = IntervalKeys(12, {"price": attribute})
+    assert IntervalKeys(12, {"year": Attribute(Domain(1900, 1999), 10)}).key("year", "T", 3) == (
+        (3 * 409 + 1900 + hash_text("year T", 12)) % 4096
+    )
     gaps = {(keys.key("price", "T", i + 1) - keys.key("price", "T", i)) % 4096 for i in range(99)}
     assert gaps == {40}
     assert keys.key("price", "T", 0) != keys.key("price", "U", 0) != keys.key("volume", "U", 0)
@@ -125,6 +128,10 @@ def test_an_event_may_have_values_beside_its_ranges(kind: type[Intervals]) -> No
         assert len(strategy.publish_ranges(3, event(1, b=7), {EX + "a": (15, 40)})) == 6
         assert not strategy.publish_ranges(3, event(2, b=10), {EX + "a": (15, 40)})
         assert not strategy.publish_ranges(3, event(3, b=7), {EX + "a": (21, 40)})
+        assert not strategy.publish_ranges(3, event(4), {EX + "a": (15, 40)}), "nothing is said of b"
+        strategy.subscribe(1, "one", qel.parse(f"X : t(X, <{EX}a>, A) & A > 90 & X = <{EX}events/5>"))
+        assert strategy.publish_ranges(3, event(5), {EX + "a": (90, 95)}) == {"one"}
+        assert not strategy.publish_ranges(3, event(6), {EX + "a": (90, 95)})
     with pytest.raises(DhtError, match="not from 9 to 8 as that of a"):
         strategy.publish_ranges(3, event(4), {"a": (9, 8)})
 
@@ -172,11 +179,33 @@ def test_helpers_share_the_load_of_one_broker(kind: type[Intervals], policy: Pol
         assert stored[-1] < 40
     else:
         assert stored[-4:] == [60, 60, 60, 60]
+    strategy.refresh()
+    assert sorted(strategy.stored().values()) == stored, "what a helper holds is there"
     examined = strategy.examined
     for number in range(12):
         assert len(strategy.publish(number, event(number, a=50)).notified) == 60
     assert strategy.examined - examined == 12 * 60
     assert strategy.fabric.messages["redirect"] > 0
+
+
+@KINDS
+@pytest.mark.parametrize("policy", [Policy.REPLICATION, Policy.PARTITION])
+def test_what_a_helper_held_is_lost_with_it_where_nobody_has_a_copy(kind: type[Intervals], policy: Policy) -> None:
+    strategy = make(kind, relief=Relief(policy, threshold=5, brokers=4))
+    for number in range(60):
+        strategy.subscribe(number % 20, str(number), query(a=(50, 51)))
+    (broker,) = strategy._helpers.brokers
+    delegation = strategy._helpers.of(broker)
+    assert delegation is not None
+    helper = delegation.helpers[0]
+    held = {item.subscription.name for item in delegation.held[helper].held.values()}
+    assert held
+    strategy.crash(helper)
+    left = strategy.publish(broker, event(1, a=50)).notified
+    assert left == {str(number) for number in range(60)} - (held if policy is Policy.PARTITION else set())
+    strategy.refresh()
+    strategy.join(helper)
+    assert len(strategy.publish(broker, event(2, a=50)).notified) == 60
 
 
 @pytest.mark.parametrize("table", [Chord(range(50), 12), CubeTable(range(50), 12)])
