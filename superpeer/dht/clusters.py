@@ -144,7 +144,6 @@ class Clusters(Intervals):
                 self._recall(holder)
                 if not self._holds(holder, item):
                     # A crash destroyed it. Its subscriber will place it again.
-                    self._forget(item)
                     continue
                 self._store(holder).remove(item)
                 self._keep(place, item)
@@ -191,9 +190,6 @@ class Clusters(Intervals):
 
     def _drop(self, node: int, item: Item[Placing]) -> None:
         super()._drop(node, item)
-        self._forget(item)
-
-    def _forget(self, item: Item[Placing]) -> None:
         self._items[self._group(item.content.topic)].pop(item.id, None)
         self._holders.pop(item.id, None)
 

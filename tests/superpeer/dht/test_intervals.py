@@ -242,6 +242,25 @@ def test_the_papers_tree() -> None:
     assert tree.locate(5) == (at[5], 1, 5)
 
 
+@pytest.mark.parametrize("rotation", [0.0, 250 / 4096, 0.3])
+def test_remapping_goes_to_the_other_half_as_the_servers_below_count_halves(rotation: float) -> None:
+    tree = GroupTree(Chord(range(8), 8), "T", Shape(5, rotation))
+    for level in range(5):
+        others: dict[int, set[int]] = {}
+        for key in range(256):
+            remapped = tree.remap(level, key)
+            assert tree.remap(level, remapped) == key
+            others.setdefault(tree.region_server(level + 1, key), set()).add(tree.region_server(level + 1, remapped))
+        assert len(others) == 1 << (level + 1)
+        assert all(len(found) == 1 and server not in found for server, found in others.items())
+
+
+def test_topics_share_keys_unless_they_are_to_have_their_own() -> None:
+    for keyed in (False, True):
+        strategy = make(Clusters, topic_in_keys=keyed)
+        assert (strategy._key("t0", "a", 1) != strategy._key("t1", "a", 1)) is keyed
+
+
 def test_a_tree_with_rotation_serves_from_more_nodes() -> None:
     table = Chord(range(128))
     spread = {}
