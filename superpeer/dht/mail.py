@@ -29,15 +29,16 @@ class Mail:
     def collect(self, holder: int, home: int) -> Box:
         return self._boxes.get(holder, {}).pop(home, {})
 
-    def hand_over(self, donor: int, holder_of: Callable[[int], int]) -> set[int]:
-        """The boxes that a node holds no longer go to others; to whom."""
-        takers = set()
+    def hand_over(self, donor: int, holder_of: Callable[[int], int]) -> dict[int, int]:
+        """The boxes that a node holds no longer go to others; to whom, and how many bytes."""
+        takers: dict[int, int] = {}
         boxes = self._boxes.get(donor, {})
         for home in list(boxes):
             holder = holder_of(home)
             if holder != donor:
-                self._boxes.setdefault(holder, {}).setdefault(home, {}).update(boxes.pop(home))
-                takers.add(holder)
+                box = boxes.pop(home)
+                self._boxes.setdefault(holder, {}).setdefault(home, {}).update(box)
+                takers[holder] = takers.get(holder, 0) + sum(publication.size_bytes for publication in box.values())
         return takers
 
     def lose(self, holder: int) -> bool:

@@ -321,7 +321,8 @@ class Strategy(ABC, Generic[Content]):
                     taken[node] = taken.get(node, 0) + item.subscription.size_bytes
             if donor not in nodes:
                 self._store(donor).remove(item)
-        for holder in self._mail.hand_over(donor, lambda home: self.table.owner(self.table.mail_key(home))):
-            taken.setdefault(holder, 0)
+        mail = self._mail.hand_over(donor, lambda home: self.table.owner(self.table.mail_key(home)))
+        for node, size in mail.items():
+            taken[node] = taken.get(node, 0) + size
         for node, size in sorted(taken.items()):
             self.fabric.direct(donor, node, "transfer", size)

@@ -125,7 +125,7 @@ class Triples(Strategy[Anchor]):
             candidates = [
                 item
                 for item in self._patterns(arrival.node).at(position, name)
-                if item.low <= key <= item.high and item.content.region.admits(value, self.topics)
+                if item.content.region.admits(value, self.topics)
             ]
             self._decide(arrival.node, whole.node, candidates, publication, max(arrival.hops, whole.hops))
 
