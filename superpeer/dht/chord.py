@@ -149,7 +149,7 @@ class Chord(HashTable):
         self._known[node] = _Node(identifier, before, self._list_before(following))
         messages = len(path) + self._stabilise(node)
         messages += self._stabilise(before) + self._fix_fingers(node)
-        return Change((following,), messages + self._refresh_lists(following))
+        return Change((following,), messages + self._refresh_lists(node))
 
     def leave(self, node: int) -> Change:
         self.require(node)

@@ -13,6 +13,7 @@ import pytest
 from rdflib import DC, Literal, URIRef
 
 import qel
+from superpeer.dht.chord import Chord
 from superpeer.dht.delegation import Relief
 from superpeer.dht.errors import DhtError, UnsupportedOperation
 from superpeer.dht.group_tree import Shape
@@ -96,12 +97,30 @@ def test_what_comes_for_those_who_are_away_waits(routing: str, table: str) -> No
 def test_a_crash_is_made_good_with_time(routing: str) -> None:
     net = HashPlacedNetwork(8, routing=routing)
     reader, library = net.add_peer(at=3), net.add_peer(at=6)
-    reader.subscribe(common_query("alert", 2004))
+    subjects = [(f"alert {i}", 1_000 * i) for i in range(10)]
+    for title, year in subjects:
+        reader.subscribe(common_query(title, year))
+    held = {node for node, items in net.strategy.stored().items() if items}
+    assert held == {3} if routing == "clusters" else len(held) > 2
     for number in (0, 1, 2, 4, 5, 7):
         net.crash(number)
         net.run()
-        library.publish(article(number, "alert", 2004))
-    assert len(reader.inbox) == 6
+        for title, year in subjects:
+            library.publish(article(number, title, year))
+    assert len(reader.inbox) == 60
+
+
+def test_tables_are_stabilised_with_time() -> None:
+    net = HashPlacedNetwork(4, routing="words")
+    for _ in range(12):
+        net.add_super_peer()
+    table, fresh = net.fabric.table, Chord(range(16))
+    assert isinstance(table, Chord)
+    assert any(set(table.fingers(node)) != set(fresh.fingers(node)) for node in range(16))
+    messages = net.counters["membership"]
+    net.run()
+    assert all(table.fingers(node) == fresh.fingers(node) for node in range(16))
+    assert net.counters["membership"] > messages
 
 
 def test_one_notification_for_several_subscriptions() -> None:

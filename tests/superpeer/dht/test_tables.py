@@ -12,6 +12,7 @@ from superpeer.dht.chord import Chord
 from superpeer.dht.cube_table import CubeTable
 from superpeer.dht.errors import DhtError
 from superpeer.dht.hashing import Domain, hash_text
+from superpeer.dht.simulation import HEADER_BYTES, KEY_BYTES, Fabric
 from superpeer.dht.table import HashTable
 
 Kind = Callable[..., HashTable]
@@ -145,6 +146,33 @@ def test_stabilisation_ends_with_the_tables_of_a_new_network() -> None:
         assert table.fingers(node) == fresh.fingers(node)
         assert table.successors(node) == fresh.successors(node)
         assert table.predecessor(node) == fresh.predecessor(node)
+
+
+def test_successor_lists_nearby_follow_each_change() -> None:
+    """Before any stabilisation."""
+    random = Random(3)
+    table = Chord(range(20), successors=5)
+    absent = list(range(20, 30))
+    for _ in range(60):
+        if absent and random.random() < 0.5:
+            table.join(absent.pop(random.randrange(len(absent))))
+        else:
+            gone = random.choice(list(table.nodes))
+            (table.leave if random.random() < 0.5 else table.crash)(gone)
+            absent.append(gone)
+        ring = sorted(table.nodes, key=table.identifier)
+        for place, node in enumerate(ring):
+            assert table.successors(node) == [ring[(place + 1 + i) % len(ring)] for i in range(5)]
+            assert table.predecessor(node) == ring[place - 1]
+
+
+def test_a_message_to_many_keys_carries_each_once() -> None:
+    table = Chord(range(2), 8)
+    fabric = Fabric(table)
+    foreign = table.identifier(1)
+    (share,) = fabric.multisend(0, [foreign, foreign], "publish", 100)
+    assert (share.node, share.keys, share.hops) == (1, (foreign,), 1)
+    assert fabric.bytes["publish"] == HEADER_BYTES + 100 + KEY_BYTES
 
 
 def test_successor_lists_survive_several_crashes_in_a_row() -> None:
