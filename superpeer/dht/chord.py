@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Sequence
-from itertools import chain
+from itertools import chain, count
 
 from superpeer.dht.errors import DhtError
 from superpeer.dht.hashing import KEY_BITS, hash_text
@@ -47,15 +47,17 @@ class Chord(HashTable):
 
     def __init__(self, nodes: Iterable[int] = (), bits: int = KEY_BITS, successors: int = SUCCESSORS) -> None:
         super().__init__(bits)
-        if successors < 1:
-            raise DhtError(f"a node knows at least one successor, not {successors}")
+        if successors < 2:
+            raise DhtError(f"a node knows at least two successors, not {successors}, or a crash would break the ring")
         self.failures = 0
         self._length = successors
         self._known: dict[int, _Node] = {}
         self._identifiers: dict[int, int] = {}
+        """Of all nodes that have ever been here."""
+        self._taken: set[int] = set()
         self._ring: list[int] = []
         self._at: dict[int, int] = {}
-        for node in nodes:
+        for node in dict.fromkeys(nodes):
             self._take_identifier(node)
         self._settle()
 
@@ -147,7 +149,7 @@ class Chord(HashTable):
         self._known[node] = _Node(identifier, before, self._list_before(following))
         messages = len(path) + self._stabilise(node)
         messages += self._stabilise(before) + self._fix_fingers(node)
-        return Change((following,), messages + self._refresh_lists(following))
+        return Change((following,), messages + self._refresh_lists(node))
 
     def leave(self, node: int) -> Change:
         self.require(node)
@@ -230,14 +232,15 @@ class Chord(HashTable):
         self._enter(node, self._free_identifier(node))
 
     def _free_identifier(self, node: int) -> int:
-        """The same whenever the node joins, unless somebody has taken it since."""
+        """The same whenever the node joins: nobody else takes it, since mail may wait for the node there."""
         identifier = self._identifiers.get(node)
-        attempt = 0
-        while identifier is None or identifier in self._at:
-            if len(self._at) == self.size:
-                raise DhtError(f"an identifier space of {self.size} points is full")
-            identifier = hash_text(f"node {node} {attempt}", self.bits)
-            attempt += 1
+        if identifier is not None:
+            return identifier
+        if len(self._taken) == self.size:
+            raise DhtError(f"an identifier space of {self.size} points is full, nodes that are away included")
+        attempts = (hash_text(f"node {node} {attempt}", self.bits) for attempt in count())
+        identifier = next(attempt for attempt in attempts if attempt not in self._taken)
+        self._taken.add(identifier)
         self._identifiers[node] = identifier
         return identifier
 

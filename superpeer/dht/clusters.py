@@ -46,6 +46,8 @@ class Clusters(Intervals):
         """The references that the roots of merged groups have."""
         self._members: dict[str, Counter[int]] = {}
         """By topic: how many subscriptions each node has."""
+        self._shapes: dict[str, Shape] = {}
+        """Of those groups that have another than the rest."""
         self._trees: dict[str, GroupTree] = {}
         self._items: dict[str, dict[tuple[str, int], Item[Placing]]] = {}
         """By group: all that its members store."""
@@ -70,6 +72,17 @@ class Clusters(Intervals):
             self._sort_into_groups()
         return merged
 
+    def reshape(self, topic: str, shape: Shape) -> None:
+        """Another rotation or depth for the tree of a topic's group, which its root may try from time to time to spread
+        members more evenly. They register anew, and what they store moves."""
+        group = self._group(topic)
+        self._shapes[group] = shape
+        self._trees.pop(group, None)
+        self._tree(topic)
+        for node in sorted(self._group_members(group)):
+            self._register(node, topic)
+        self._move(group)
+
     def _group(self, topic: str) -> str:
         return self.super_topics.get(topic, topic)
 
@@ -80,7 +93,7 @@ class Clusters(Intervals):
         group = self._group(topic)
         tree = self._trees.get(group)
         if tree is None:
-            tree = self._trees[group] = GroupTree(self.table, group, self.shape)
+            tree = self._trees[group] = GroupTree(self.table, group, self._shapes.get(group, self.shape))
             tree.register(self._group_members(group))
         return tree
 
@@ -131,7 +144,6 @@ class Clusters(Intervals):
                 self._recall(holder)
                 if not self._holds(holder, item):
                     # A crash destroyed it. Its subscriber will place it again.
-                    self._forget(item)
                     continue
                 self._store(holder).remove(item)
                 self._keep(place, item)
@@ -178,9 +190,6 @@ class Clusters(Intervals):
 
     def _drop(self, node: int, item: Item[Placing]) -> None:
         super()._drop(node, item)
-        self._forget(item)
-
-    def _forget(self, item: Item[Placing]) -> None:
         self._items[self._group(item.content.topic)].pop(item.id, None)
         self._holders.pop(item.id, None)
 
@@ -188,10 +197,9 @@ class Clusters(Intervals):
         return self._climb(at, topic, key, "publish", size_bytes)
 
     def _candidates(self, node: int, item: Item[Placing]) -> list[int]:
-        """Who may help: those of the same group, the next ones first."""
-        mine = self.table.identifier(node)
-        others = self._group_members(self._group(item.content.topic)) - {node}
-        return sorted(others, key=lambda other: (self.table.identifier(other) - mine) % self.table.size)
+        """Those of the same group: first who is registered with the same region server."""
+        members = self._tree(item.content.topic).members_near(item.low)
+        return [member for member in members if member != node]
 
     def _changed(self, change: Change) -> None:
         """Members may have gone, come back or moved, so every group is looked at again."""
@@ -207,6 +215,7 @@ class Clusters(Intervals):
             self._register(node, topic)
 
     def leave(self, node: int) -> None:
+        self.table.require(node)
         for topic in self._topics_at(node):
             self._register(node, topic)
         super().leave(node)

@@ -40,7 +40,7 @@ class CubeTable(HashTable):
         self._labels: dict[int, Label] = {}
         self._owners: dict[Label, int] = {}
         self._cube = Cube([Label()])
-        members = list(nodes)
+        members = list(dict.fromkeys(nodes))
         if members:
             self._place(members)
 
@@ -114,9 +114,9 @@ class CubeTable(HashTable):
         return Change(moved, len(members) - 1)
 
     def _place(self, members: list[int]) -> None:
-        self._numbers = {_member_key(node): node for node in members}
         if len(members) > self.size:
             raise DhtError(f"an identifier space of {self.size} points is full")
+        self._numbers = {_member_key(node): node for node in members}
         placement = self._placer.place(
             _Claim(key, self._labels.get(node)) for key, node in sorted(self._numbers.items())
         )

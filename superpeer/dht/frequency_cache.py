@@ -36,6 +36,3 @@ class FrequencyCache:
                 return
             del self._addresses[rarest]
         self._addresses[key] = node
-
-    def forget(self, key: int) -> None:
-        self._addresses.pop(key, None)

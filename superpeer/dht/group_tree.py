@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from superpeer.dht.errors import DhtError
 from superpeer.dht.hashing import hash_text
 from superpeer.dht.table import HashTable
 
@@ -28,6 +29,13 @@ class Shape:
 
     depth: int = USUAL_DEPTH
     rotation: float = 250 / 4096
+
+    def __post_init__(self) -> None:
+        if self.depth < 0 or not 0 <= self.rotation < 1:
+            raise DhtError(
+                "a group tree has a depth of at least 0 and a rotation of at least 0 and less than 1, "
+                f"not {self.depth} and {self.rotation}"
+            )
 
     def distance(self, size: int) -> int:
         return int(self.rotation * size)
@@ -98,6 +106,15 @@ class GroupTree:
             found = self._places[key] = self._locate(key)
         return found
 
+    def members_near(self, key: int) -> list[int]:
+        """All members, those first who are registered where data with this key finds somebody, then those who are with
+        the servers above."""
+        found: dict[int, None] = {}
+        for level in reversed(self.levels):
+            members = self._registered.get((level, self.region_server(level, key)), ())
+            found |= dict.fromkeys(sorted(members, key=lambda member: self._distance(key, member)))
+        return list(found)
+
     def _locate(self, key: int) -> tuple[int, int, int]:
         for passed, level in enumerate(reversed(self.levels)):
             members = self._registered.get((level, self.region_server(level, key)))
@@ -108,7 +125,10 @@ class GroupTree:
 
     def _successor(self, key: int, members: list[int]) -> int:
         """The member that would own a key if only these were in the network."""
-        return min(members, key=lambda member: ((self._table.identifier(member) - key) % self._table.size, member))
+        return min(members, key=lambda member: self._distance(key, member))
+
+    def _distance(self, key: int, member: int) -> int:
+        return (self._table.identifier(member) - key) % self._table.size
 
 
 def similar_groups(

@@ -12,6 +12,8 @@ from decimal import Decimal
 from functools import lru_cache
 from hashlib import blake2b
 
+from superpeer.dht.errors import DhtError
+
 Number = int | float | Decimal
 
 KEY_BITS = 64
@@ -33,7 +35,8 @@ class Domain:
     most: int
 
     def __post_init__(self) -> None:
-        assert self.least < self.most
+        if not self.least < self.most:
+            raise DhtError(f"a domain ends above where it begins, not from {self.least} to {self.most}")
 
     def clamp(self, number: Number) -> Number:
         return min(max(number, self.least), self.most)

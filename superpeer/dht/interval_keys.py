@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from math import floor
 
+from superpeer.dht.errors import DhtError
 from superpeer.dht.hashing import Domain, Number, hash_text
 from superpeer.dht.regions import NumberRange
 
@@ -26,11 +28,13 @@ class Attribute:
     intervals: int = USUAL_INTERVALS
 
     def __post_init__(self) -> None:
-        assert self.intervals > 0
+        if self.intervals < 1:
+            raise DhtError(f"an attribute has at least one interval, not {self.intervals}")
 
     def index(self, number: Number) -> int:
-        """The number of the interval that a value lies in."""
-        inside = self.domain.clamp(number)
+        """The number of the interval that a value lies in. All numbers are taken for decimals: with floats the end of a
+        range would be rounded into another interval than an equal value, where domains are large."""
+        inside = Decimal(self.domain.clamp(number))
         size = self.domain.most - self.domain.least + 1
         return min(floor((inside - self.domain.least) * self.intervals / size), self.intervals - 1)
 

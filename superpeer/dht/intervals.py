@@ -20,7 +20,7 @@ of an alternative is examined with it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -28,14 +28,13 @@ from qel.names import RDF_TYPE
 from qel.normal import Disjunct
 from qel.topics import NO_TOPICS, Topics
 from qel.values import Kind
-from superpeer.dht.delegation import Helpers, Policy, Relief
-from superpeer.dht.errors import UnsupportedQuery
+from superpeer.dht.delegation import Relief, RelievedStrategy
+from superpeer.dht.errors import DhtError, UnsupportedQuery
 from superpeer.dht.interval_keys import Attribute, IntervalKeys
 from superpeer.dht.publication import Publication
-from superpeer.dht.regions import NumberRange, number_of, numbers_of, refuse
+from superpeer.dht.regions import NumberRange, each_slot, number_of, numbers_of, refuse
 from superpeer.dht.simulation import Arrival, Fabric
-from superpeer.dht.strategy import Item, Store, Strategy, Subscription, each_slot
-from superpeer.dht.table import Change
+from superpeer.dht.strategy import Item, Store, Subscription
 
 ANY_TOPIC = ""
 
@@ -91,7 +90,7 @@ class Pile(Store[Placing]):
         del self._by_key[item.low][item.id]
 
 
-class Intervals(Strategy[Placing]):
+class Intervals(RelievedStrategy[Placing]):
     """IIM on one ring."""
 
     routing = "intervals"
@@ -110,10 +109,9 @@ class Intervals(Strategy[Placing]):
         known_topics: Iterable[str] = (),
         serves_any_topic: bool = True,
     ) -> None:
-        super().__init__(fabric, topics)
+        super().__init__(fabric, topics, relief or Relief())
         self.keys = IntervalKeys(self.table.bits, attributes)
         self.selection = selection
-        self.relief = relief or Relief()
         self.match = match
         self.examining = examining
         self.topic_property = topic_property
@@ -121,10 +119,6 @@ class Intervals(Strategy[Placing]):
         """Subscriptions that brokers compared with events."""
         self._known_topics = sorted(known_topics)
         self._serves_any_topic = serves_any_topic
-        self._helpers: Helpers[Placing] = Helpers(self.relief, fabric.random, Pile)
-
-    def stored(self) -> dict[int, int]:
-        return {node: held + self._helpers.foreign(node) for node, held in super().stored().items()}
 
     def _new_store(self) -> Pile:
         return Pile()
@@ -173,42 +167,42 @@ class Intervals(Strategy[Placing]):
         return self.keys.key(attribute, topic, index)
 
     def _publish(self, at: int, publication: Publication) -> None:
-        numbers: dict[str, list[NumberRange]] = {
-            name: [(number, number) for value in values if (number := number_of(value)) is not None]
-            for name, values in publication.description.values.items()
-        }
-        self._deliver_event(at, publication, numbers)
+        self._deliver_event(at, publication, {})
 
     def publish_ranges(self, at: int, publication: Publication, ranges: Mapping[str, NumberRange]) -> frozenset[str]:
         """An event that has ranges of values instead of values: it is delivered as a subscription is stored, and
         matches where each range of a subscription has values in common with it. What the publication says besides is
         matched as usual."""
         self.table.require(at)
+        for name, (low, high) in ranges.items():
+            if low is not None and high is not None and low > high:
+                raise DhtError(f"a range begins at or below where it ends, not from {low} to {high} as that of {name}")
         self._reached, self._hops = set(), 0
-        self._deliver_event(at, publication, {name: [limits] for name, limits in ranges.items()}, ranges)
+        self._deliver_event(at, publication, ranges)
         return frozenset(self._reached)
 
-    def _deliver_event(
-        self,
-        at: int,
-        publication: Publication,
-        numbers: Mapping[str, list[NumberRange]],
-        ranges: Mapping[str, NumberRange] | None = None,
-    ) -> None:
+    def _deliver_event(self, at: int, publication: Publication, ranges: Mapping[str, NumberRange]) -> None:
+        spans: dict[str, list[NumberRange]] = {
+            name: [(number, number) for value in values if (number := number_of(value)) is not None]
+            for name, values in publication.description.values.items()
+        }
+        spans |= {name: [limits] for name, limits in ranges.items()}
         for topic in self._topics_of_event(publication):
-            for name, spans in numbers.items():
+            for name, limits_of_one in spans.items():
                 attribute = self.keys.attribute(name)
-                for index in sorted({index for limits in spans for index in attribute.indices(limits)}):
+                for index in sorted({index for limits in limits_of_one for index in attribute.indices(limits)}):
                     self._visit(at, Placing(topic, name, index), publication, ranges)
 
     def _topics_of_event(self, publication: Publication) -> list[str]:
         values = publication.description.values.get(self.topic_property, ())
-        topics = sorted({value.text for value in values if value.kind is Kind.URI})
-        return [*topics, ANY_TOPIC] if self._serves_any_topic else topics
+        topics = {value.text for value in values if value.kind is Kind.URI}
+        if self._known_topics:
+            # Nothing was substituted by a topic that is not known: it is kept under what is broader.
+            unknown = topics.difference(self._known_topics)
+            topics = topics.union(*map(self.topics.ancestors, unknown))
+        return [*sorted(topics), ANY_TOPIC] if self._serves_any_topic else sorted(topics)
 
-    def _visit(
-        self, at: int, placing: Placing, publication: Publication, ranges: Mapping[str, NumberRange] | None
-    ) -> None:
+    def _visit(self, at: int, placing: Placing, publication: Publication, ranges: Mapping[str, NumberRange]) -> None:
         key = self._key(placing.topic, placing.attribute, placing.index)
         arrival = self._reach(at, placing.topic, key, publication.size_bytes)
         self._examine_at(arrival, placing.topic, key, publication, ranges)
@@ -223,19 +217,11 @@ class Intervals(Strategy[Placing]):
         topic: str,
         key: int,
         publication: Publication,
-        ranges: Mapping[str, NumberRange] | None,
+        ranges: Mapping[str, NumberRange],
     ) -> None:
         """The broker examines what it holds, or has it examined."""
         broker, hops = arrival
-        stores = {broker: self._store(broker)}
-        delegation = self._helpers.of(broker)
-        if delegation is not None and self.relief.policy is Policy.REPLICATION:
-            chosen = self._helpers.choose(broker)
-            stores = {chosen: stores[broker] if chosen == broker else delegation.held[chosen]}
-        elif delegation is not None:
-            # Helpers are told first, so that they examine while the broker does.
-            stores = {helper: store for helper, store in delegation.held.items() if len(store)} | stores
-        for node, store in stores.items():
+        for node, store in self._examiners(broker).items():
             assert isinstance(store, Pile)
             reached = hops + self.fabric.direct(broker, node, "redirect", publication.size_bytes)
             examined = self._examined(store, topic, key)
@@ -259,13 +245,13 @@ class Intervals(Strategy[Placing]):
         """The topics that are kept together."""
         return topic
 
-    def _matches(self, item: Item[Placing], publication: Publication, ranges: Mapping[str, NumberRange] | None) -> bool:
-        if ranges is None and self.match is Match.EXACT:
+    def _matches(self, item: Item[Placing], publication: Publication, ranges: Mapping[str, NumberRange]) -> bool:
+        if not ranges and self.match is Match.EXACT:
             return self._is_met(item, publication)
         values = publication.description.values
         for name, _, region in each_slot(item.disjunct):
             limits = numbers_of(region)
-            if ranges is not None and name in ranges:
+            if name in ranges:
                 if limits is None or not _overlap(limits, ranges[name]):
                     return False
             elif name in values:
@@ -275,85 +261,9 @@ class Intervals(Strategy[Placing]):
                 return False
         return item.disjunct.subject.admits(publication.description.subject, self.topics)
 
-    def _keep(self, node: int, item: Item[Placing]) -> None:
-        """A broker that holds enough gives what comes later to helpers."""
-        if self._holds(node, item):
-            return
-        store = self._store(node)
-        delegation = self._helpers.of(node)
-        self.fabric.work(node, 1, 0)
-        if self.relief.policy is Policy.NONE or (delegation is None and self._load(node) < self.relief.threshold):
-            store.add(item)
-            return
-        if delegation is None:
-            able = [one for one in self._candidates(node, item) if self._load(one) < self.relief.threshold]
-            delegation = self._helpers.recruit(node, able)
-            if self.relief.policy is Policy.REPLICATION:
-                for helper in delegation.helpers:
-                    self._copy(node, helper, store.held.values())
-        if self.relief.policy is Policy.REPLICATION:
-            store.add(item)
-            for helper in delegation.helpers:
-                self._copy(node, helper, [item])
-            return
-        chosen = self._helpers.choose(node)
-        if chosen == node:
-            store.add(item)
-        else:
-            self._copy(node, chosen, [item])
-
-    def _holds(self, node: int, item: Item[Placing]) -> bool:
-        delegation = self._helpers.of(node)
-        return super()._holds(node, item) or (delegation is not None and delegation.holder(item) is not None)
-
-    def _copy(self, broker: int, helper: int, items: Iterable[Item[Placing]]) -> None:
-        for item in items:
-            self._helpers.give(broker, helper, item)
-            self.fabric.direct(broker, helper, "delegate", item.subscription.size_bytes)
-            self.fabric.work(helper, 1, 0)
-
-    def _drop(self, node: int, item: Item[Placing]) -> None:
-        super()._drop(node, item)
-        for helper in self._helpers.take(node, item):
-            self.fabric.direct(node, helper, "delegate", len(item.subscription.name))
-
-    def _load(self, node: int) -> int:
-        return len(self._stores.get(node, ())) + self._helpers.foreign(node)
-
     def _candidates(self, node: int, _item: Item[Placing]) -> list[int]:
-        """Who may help: the neighbours, by the routing table."""
+        """The neighbours, by the routing table."""
         return list(self.table.neighbours(node))
-
-    def crash(self, node: int) -> None:
-        self._helpers.lose(node)
-        super().crash(node)
-
-    def _hand_over(self, donor: int) -> None:
-        self._recall(donor)
-        super()._hand_over(donor)
-
-    def _changed(self, change: Change) -> None:
-        for broker in self._brokers_without_helpers():
-            self._recall(broker)
-        super()._changed(change)
-
-    def _brokers_without_helpers(self) -> Iterator[int]:
-        """Brokers and helpers that are gone end their delegations."""
-        present = self.table.nodes
-        for broker in list(self._helpers.brokers):
-            delegation = self._helpers.of(broker)
-            if delegation and (broker not in present or any(helper not in present for helper in delegation.held)):
-                yield broker
-
-    def _recall(self, broker: int) -> None:
-        """A broker takes back what its helpers hold, as far as they still do."""
-        delegation = self._helpers.end(broker)
-        if delegation is None:
-            return
-        self.fabric.note("transfer", len(delegation.held))
-        if broker in self._stores:
-            for item in delegation.items():
-                self._store(broker).add(item)
 
 
 def _overlap(one: NumberRange, other: NumberRange) -> bool:

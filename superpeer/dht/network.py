@@ -15,10 +15,11 @@ back. After a crash subscribers place their subscriptions again with the next `r
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from enum import EnumType
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from qel import Topics
 from superpeer.dht.chord import Chord
@@ -81,9 +82,10 @@ class HashPlacedNetwork:
             raise DhtError(f"there is no hash table {table!r}; there are {', '.join(TABLES)}")
         if super_peers < 1:
             raise DhtError(f"a network has at least one super-peer, not {super_peers}")
-        self._check(routing, options)
+        options["topics"] = Topics() if topics is None else topics
+        _check_options(routing, options)
         self.fabric = Fabric(TABLES[table](range(super_peers)), seed)
-        self.strategy = STRATEGIES[routing](self.fabric, topics or Topics(), **options)
+        self.strategy = STRATEGIES[routing](self.fabric, **options)
         self.strategy.deliver = self._deliver
         self.super_peers = [HashSuperPeer(number, self.fabric.table) for number in range(super_peers)]
         self.peers: list[HashPeer] = []
@@ -127,7 +129,7 @@ class HashPlacedNetwork:
 
     def restart(self, number: int) -> None:
         """A super-peer comes back, and its peers get what waited."""
-        if not 0 <= number < len(self.super_peers):
+        if number not in range(len(self.super_peers)):
             raise DhtError(f"there was no super-peer {number}; add one")
         self.strategy.join(number)
         self._hand_out()
@@ -165,12 +167,34 @@ class HashPlacedNetwork:
             origin = publisher.access_point.name
             peer.hear(Notification(identity, kind, publisher.id, origin, triples, frozenset(names), queries))
 
-    @staticmethod
-    def _check(routing: str, options: dict[str, Any]) -> None:
-        kinds = STRATEGIES[routing].__mro__[:-1]
-        known = {name for kind in kinds for name in inspect.signature(kind).parameters}
-        known -= {"fabric", "arguments", "options"}
-        foreign = sorted(options.keys() - known)
-        if foreign:
+
+def _check_options(routing: str, options: Mapping[str, Any]) -> None:
+    """Options are those of the constructors of a strategy, and of the types that these say."""
+    known: dict[str, Any] = {}
+    for kind in STRATEGIES[routing].__mro__[:-1]:
+        if "__init__" in vars(kind):
+            known = get_type_hints(vars(kind)["__init__"]) | known
+    for no_option in ("fabric", "arguments", "options", "return"):
+        known.pop(no_option, None)
+    for name, value in options.items():
+        if name not in known:
             able = ", ".join(sorted({"table", *known}))
-            raise DhtError(f"routing {routing!r} has no option {foreign[0]!r}; it has {able}")
+            raise DhtError(f"routing {routing!r} has no option {name!r}; it has {able}")
+        types = get_args(known[name]) if isinstance(known[name], UnionType) else (known[name],)
+        if not any(_is_of(value, one) for one in types):
+            able = " or ".join(map(_described, types))
+            raise DhtError(f"the option {name!r} of routing {routing!r} is {able}, not {value!r}")
+
+
+def _is_of(value: object, kind: Any) -> bool:
+    """As far as one sees from outside: a collection is not looked into. A text is no collection of texts."""
+    return isinstance(value, get_origin(kind) or kind) and not (get_origin(kind) and isinstance(value, str))
+
+
+def _described(kind: Any) -> str:
+    if kind is NoneType:
+        return "None"
+    name = str(getattr(kind, "__name__", kind))
+    if isinstance(kind, EnumType):
+        return " or ".join(f"{name}.{one}" for one in kind.__members__)
+    return f"of type {name}"

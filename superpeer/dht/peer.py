@@ -80,12 +80,14 @@ class HashPeer:
         for option, value in (("since", since), ("lasts", lasts)):
             if value is not None:
                 raise DhtError(
-                    f"a hash-placed subscription has no {option!r}: it is from now on, until it is taken back"
+                    f"a hash-placed subscription has no {option!r}; it holds from now until it is taken back"
                 )
         self._require_service()
         if name is None:
             self._named += 1
             name = f"subscription {self._named}"
+        if not isinstance(name, str):
+            raise DhtError(f"the name of a subscription is a text, not {name!r}")
         if name in self.queries:
             raise DhtError(f"{self.name} has a subscription {name!r} already; give this one another name")
         query = qel.parse(text)

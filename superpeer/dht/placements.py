@@ -15,9 +15,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from itertools import chain, combinations
+from math import prod
 from random import Random
 from typing import ClassVar
 
+from superpeer.dht.errors import DhtError
 from superpeer.dht.hashing import Domain
 from superpeer.dht.table import HashTable
 
@@ -137,6 +139,9 @@ class Meghdoot(Placement):
         whole = tuple((domain.least, domain.most) for domain in self._domains)
         self._zones: list[tuple[tuple[int, int], ...]] = [whole]
         self._depths = [0]
+        points = prod(high - low + 1 for low, high in whole)
+        if not 1 <= nodes <= points:
+            raise DhtError(f"a space of {points} points has zones for 1 to {points} nodes, not for {nodes}")
         while len(self._zones) < nodes:
             self._split(self._zone_of(tuple(random.randint(low, high) for low, high in whole)))
 
@@ -170,7 +175,8 @@ class Meghdoot(Placement):
         raise AssertionError("the zones cover the whole space")
 
     def _split(self, number: int) -> None:
-        """In half, along the dimensions in turn, as CAN does; one that is a point already is passed over."""
+        """In half, along the dimensions in turn, as CAN does. One in which it is a point already is passed over; a zone
+        that is one point stays as it is."""
         zone = self._zones[number]
         for step in range(len(zone)):
             dimension = (self._depths[number] + step) % len(zone)
@@ -182,7 +188,6 @@ class Meghdoot(Placement):
                 self._depths[number] = dimension + 1
                 self._depths.append(dimension + 1)
                 return
-        raise AssertionError("more nodes than points")
 
 
 def _subsets(names: Mapping[str, object]) -> chain[tuple[str, ...]]:

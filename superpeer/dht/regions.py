@@ -5,12 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from qel.normal import Disjunct
 from qel.regions import Region
 from qel.values import Kind, Value
 from superpeer.dht.errors import UnsupportedQuery
 from superpeer.dht.hashing import Number
 
 NumberRange = tuple[Number | None, Number | None]
+
+
+def each_slot(disjunct: Disjunct) -> Iterator[tuple[str, int, Region]]:
+    """Property, number among the slots of that property, and region."""
+    for name, slots in disjunct.slots.items():
+        for number, slot in enumerate(slots):
+            yield name, number, slot.region
 
 
 def number_of(value: Value) -> Number | None:
@@ -43,7 +51,10 @@ def constant_of(region: Region) -> str | None:
 
 
 def constant_text(kind: Kind, text: str) -> str:
-    return f"<{text}>" if kind is Kind.URI else text
+    """A literal that looks like a URI, or like what this makes of one, gets a quote in front."""
+    if kind is Kind.URI:
+        return f"<{text}>"
+    return f'"{text}' if text.startswith(("<", '"')) else text
 
 
 def operators_of(region: Region) -> Iterator[str]:

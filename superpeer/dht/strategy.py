@@ -13,7 +13,7 @@ by the owner of its `mail_key`, on Chord its successor as in DHTrie, until it re
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -23,9 +23,9 @@ import qel
 from qel import Query
 from qel.matching import meets
 from qel.normal import Disjunct
-from qel.regions import Region
 from qel.topics import NO_TOPICS, Topics
 from superpeer.dht.errors import DhtError
+from superpeer.dht.mail import Mail
 from superpeer.dht.publication import Publication
 from superpeer.dht.simulation import Fabric
 from superpeer.dht.table import Change
@@ -115,8 +115,7 @@ class Strategy(ABC, Generic[Content]):
         self.deliver: Deliver = lambda _name, _publication: None
         self.subscriptions: dict[str, Subscription[Content]] = {}
         self._stores: dict[int, Store[Content]] = {}
-        self._mail: dict[int, dict[int, dict[tuple[str, str], Publication]]] = {}
-        """By holder and home: subscription and publication, each once."""
+        self._mail = Mail()
         self._reached: set[str] = set()
         self._hops = 0
 
@@ -160,13 +159,12 @@ class Strategy(ABC, Generic[Content]):
         """A node hands over what it holds. Its own subscriptions stay, and what comes for them waits."""
         self._changed(self.table.leave(node))
         assert not self._stores.pop(node, None)
-        assert not self._mail.pop(node, None)
+        assert not self._mail.lose(node)
 
     def crash(self, node: int) -> None:
         """A node is gone with all that it held."""
         change = self.table.crash(node)
-        self._stores.pop(node, None)
-        self._mail.pop(node, None)
+        self._lose(node)
         self._changed(change)
 
     def refresh(self) -> None:
@@ -289,19 +287,22 @@ class Strategy(ABC, Generic[Content]):
                 self._reached.add(name)
                 self.deliver(name, publication)
 
-    def _leave_mail(self, holder: int, home: int, names: Iterable[str], publication: Publication) -> None:
-        box = self._mail.setdefault(holder, {}).setdefault(home, {})
-        for name in names:
-            self._reached.add(name)
-            box[name, publication.id] = publication
+    def _leave_mail(self, holder: int, home: int, names: Collection[str], publication: Publication) -> None:
+        self._reached.update(names)
+        self._mail.leave(holder, home, names, publication)
 
     def _collect_mail(self, node: int) -> None:
         holder = self.fabric.route(node, self.table.mail_key(node), "mail").node
-        box = self._mail.get(holder, {}).pop(node, {})
+        box = self._mail.collect(holder, node)
         if box and holder != node:
             self.fabric.direct(holder, node, "mail", sum(publication.size_bytes for publication in box.values()))
         for (name, _), publication in box.items():
             self.deliver(name, publication)
+
+    def _lose(self, node: int) -> None:
+        """What a node held is gone with it."""
+        self._stores.pop(node, None)
+        self._mail.lose(node)
 
     def _changed(self, change: Change) -> None:
         """Whoever may hold what is no longer its own hands it over."""
@@ -320,18 +321,8 @@ class Strategy(ABC, Generic[Content]):
                     taken[node] = taken.get(node, 0) + item.subscription.size_bytes
             if donor not in nodes:
                 self._store(donor).remove(item)
-        boxes = self._mail.get(donor, {})
-        for home in list(boxes):
-            holder = self.table.owner(self.table.mail_key(home))
-            if holder != donor:
-                self._mail.setdefault(holder, {}).setdefault(home, {}).update(boxes.pop(home))
-                taken[holder] = taken.get(holder, 0)
+        mail = self._mail.hand_over(donor, lambda home: self.table.owner(self.table.mail_key(home)))
+        for node, size in mail.items():
+            taken[node] = taken.get(node, 0) + size
         for node, size in sorted(taken.items()):
             self.fabric.direct(donor, node, "transfer", size)
-
-
-def each_slot(disjunct: Disjunct) -> Iterator[tuple[str, int, Region]]:
-    """Property, number among the slots of that property, and region."""
-    for name, slots in disjunct.slots.items():
-        for number, slot in enumerate(slots):
-            yield name, number, slot.region

@@ -25,9 +25,9 @@ from qel.regions import Region
 from qel.topics import NO_TOPICS, Topics
 from qel.values import Kind, Value
 from superpeer.dht.publication import Publication
-from superpeer.dht.regions import constant_of, constant_text, operators_of, refuse
+from superpeer.dht.regions import constant_of, constant_text, each_slot, operators_of, refuse
 from superpeer.dht.simulation import Fabric
-from superpeer.dht.strategy import Item, Store, Strategy, Subscription, each_slot
+from superpeer.dht.strategy import Item, Store, Strategy, Subscription
 from superpeer.dht.string_matching import SUBID_BYTES, Matching, SubId, run
 
 _ABLE = "it places = and like on literals and = on URIs, beside properties with any value"

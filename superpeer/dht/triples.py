@@ -21,9 +21,9 @@ from qel.topics import NO_TOPICS, Topics
 from qel.values import Description, Kind, Value
 from superpeer.dht.hashing import Domain, Number
 from superpeer.dht.publication import Publication
-from superpeer.dht.regions import constant_of, constant_text, number_of, numbers_of
+from superpeer.dht.regions import constant_of, constant_text, each_slot, number_of, numbers_of
 from superpeer.dht.simulation import Fabric
-from superpeer.dht.strategy import Item, Store, Strategy, Subscription, each_slot
+from superpeer.dht.strategy import Item, Store, Strategy, Subscription
 
 USUAL_DOMAIN = Domain(0, 10_000)
 WIDEST_SHARE = 4
@@ -125,7 +125,7 @@ class Triples(Strategy[Anchor]):
             candidates = [
                 item
                 for item in self._patterns(arrival.node).at(position, name)
-                if item.low <= key <= item.high and item.content.region.admits(value, self.topics)
+                if item.content.region.admits(value, self.topics)
             ]
             self._decide(arrival.node, whole.node, candidates, publication, max(arrival.hops, whole.hops))
 

@@ -22,11 +22,12 @@ from qel.normal import Disjunct
 from qel.text import Likeness, words_of
 from qel.topics import NO_TOPICS, Topics
 from qel.values import Kind
+from superpeer.dht.errors import DhtError
 from superpeer.dht.frequency_cache import FREQUENT_WORDS, FrequencyCache
 from superpeer.dht.publication import Publication
-from superpeer.dht.regions import refuse
+from superpeer.dht.regions import each_slot, refuse
 from superpeer.dht.simulation import KEY_BYTES, Fabric, Share
-from superpeer.dht.strategy import Strategy, Subscription, each_slot
+from superpeer.dht.strategy import Strategy, Subscription
 from superpeer.dht.word_index import WordIndex, significant_words
 
 
@@ -53,6 +54,8 @@ class Words(Strategy[tuple[str, ...]]):
     ) -> None:
         """Without room for cached words there is no cache."""
         super().__init__(fabric, topics)
+        if cached_words < 0:
+            raise DhtError(f"a cache has room for at least 0 words, not {cached_words}")
         self.sending = sending
         self._cached_words = cached_words
         self._caches: dict[int, FrequencyCache] = {}
@@ -135,9 +138,9 @@ class Words(Strategy[tuple[str, ...]]):
         return [Share(node, tuple(found), hops) for node, (found, hops) in arrived.items()]
 
     def leave(self, node: int) -> None:
-        self._caches.pop(node, None)
         super().leave(node)
-
-    def crash(self, node: int) -> None:
         self._caches.pop(node, None)
-        super().crash(node)
+
+    def _lose(self, node: int) -> None:
+        super()._lose(node)
+        self._caches.pop(node, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import subprocess
 import sys
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -12,7 +13,12 @@ import pytest
 from rdflib import DC, Literal, URIRef
 
 import qel
+from superpeer.dht.chord import Chord
+from superpeer.dht.delegation import Relief
 from superpeer.dht.errors import DhtError, UnsupportedOperation
+from superpeer.dht.group_tree import Shape
+from superpeer.dht.hashing import Domain
+from superpeer.dht.interval_keys import Attribute
 from superpeer.dht.network import STRATEGIES, HashPlacedNetwork
 from superpeer.sim import Network, Peer
 from superpeer.sim.errors import SimulationError
@@ -91,12 +97,30 @@ def test_what_comes_for_those_who_are_away_waits(routing: str, table: str) -> No
 def test_a_crash_is_made_good_with_time(routing: str) -> None:
     net = HashPlacedNetwork(8, routing=routing)
     reader, library = net.add_peer(at=3), net.add_peer(at=6)
-    reader.subscribe(common_query("alert", 2004))
+    subjects = [(f"alert {i}", 1_000 * i) for i in range(10)]
+    for title, year in subjects:
+        reader.subscribe(common_query(title, year))
+    held = {node for node, items in net.strategy.stored().items() if items}
+    assert held == {3} if routing == "clusters" else len(held) > 2
     for number in (0, 1, 2, 4, 5, 7):
         net.crash(number)
         net.run()
-        library.publish(article(number, "alert", 2004))
-    assert len(reader.inbox) == 6
+        for title, year in subjects:
+            library.publish(article(number, title, year))
+    assert len(reader.inbox) == 60
+
+
+def test_tables_are_stabilised_with_time() -> None:
+    net = HashPlacedNetwork(4, routing="words")
+    for _ in range(12):
+        net.add_super_peer()
+    table, fresh = net.fabric.table, Chord(range(16))
+    assert isinstance(table, Chord)
+    assert any(set(table.fingers(node)) != set(fresh.fingers(node)) for node in range(16))
+    messages = net.counters["membership"]
+    net.run()
+    assert all(table.fingers(node) == fresh.fingers(node) for node in range(16))
+    assert net.counters["membership"] > messages
 
 
 def test_one_notification_for_several_subscriptions() -> None:
@@ -181,6 +205,33 @@ def test_notifications_say_what_those_of_the_simulator_say() -> None:
     assert all(one == said[0] for one in said)
 
 
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("routing", ROUTINGS)
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_small_networks(routing: str, table: str, size: int) -> None:
+    """Down to the last super-peer, which has to stay, and to others in its place."""
+    net = HashPlacedNetwork(size, routing=routing, table=table)
+    reader, library = net.add_peer(at=0), net.add_peer(at=size - 1)
+    reader.subscribe(common_query("alert", 2004), "alerts")
+    library.publish(article(1, "alert", 2004))
+    for number in range(1, size):
+        net.leave(number)
+    for gone in (net.leave, net.crash):
+        with pytest.raises(DhtError, match="last node"):
+            gone(0)
+    reader.publish(article(2, "alert", 2004))
+    other = net.add_super_peer()
+    net.leave(0)
+    for gone in (net.leave, net.crash):
+        with pytest.raises(DhtError, match="node 0 is not in the network"):
+            gone(0)
+    net.add_peer(at=other).publish(article(3, "alert", 2004))
+    net.restart(0)
+    assert len(reader.inbox) == 3
+    reader.unsubscribe("alerts")
+    assert not any(net.strategy.stored().values())
+
+
 def test_mistakes_are_explained() -> None:
     with pytest.raises(DhtError, match="no routing 'magic'"):
         Network(2, routing="magic")
@@ -190,6 +241,30 @@ def test_mistakes_are_explained() -> None:
         HashPlacedNetwork(0, routing="words")
     with pytest.raises(DhtError, match=r"no option 'backbone'; it has attributes, .*, shape, table"):
         Network(2, routing="clusters", backbone="cube")
+    wrong: list[tuple[str, str, Any, str]] = [
+        ("strings", "matching", "hybrid", "is Matching.COORDINATED or .*, not 'hybrid'"),
+        ("strings", "selectivity", 3, "is of type Callable or None, not 3"),
+        ("words", "cached_words", "many", "is of type int, not 'many'"),
+        ("words", "cached_words", -1, "at least 0 words, not -1"),
+        ("intervals", "relief", "partition", "is of type Relief or None, not 'partition'"),
+        ("intervals", "attributes", ["number"], "is of type Mapping or None"),
+        ("clusters", "known_topics", "sports", "is of type Iterable, not 'sports'"),
+        ("triples", "topics", ["sports"], "is of type Topics"),
+    ]
+    for routing, option, value, problem in wrong:
+        with pytest.raises(DhtError, match=problem):
+            HashPlacedNetwork(2, routing=routing, **{option: value})
+    made_wrongly: list[tuple[Callable[[], object], str]] = [
+        (lambda: Relief(brokers=0), "at least 1 broker"),
+        (lambda: Relief(threshold=-1), "at least 0 subscriptions"),
+        (lambda: Shape(-1), "a depth of at least 0"),
+        (lambda: Shape(2, 1.0), "less than 1, not 2 and 1.0"),
+        (lambda: Domain(3, 3), "not from 3 to 3"),
+        (lambda: Attribute(intervals=0), "at least one interval, not 0"),
+    ]
+    for make, problem in made_wrongly:
+        with pytest.raises(DhtError, match=problem):
+            make()
     with pytest.raises(SimulationError, match="no option 'table'"):
         Network(2, table="chord")
     net = HashPlacedNetwork(2, routing="words")
@@ -199,6 +274,9 @@ def test_mistakes_are_explained() -> None:
         peer.subscribe(common_query("a", 1), "mine")
     with pytest.raises(DhtError, match="no subscription"):
         peer.unsubscribe("yours")
+    nameless: Any = 5
+    with pytest.raises(DhtError, match="is a text, not 5"):
+        peer.subscribe(common_query("a", 1), nameless)
     with pytest.raises(DhtError, match="one subject"):
         peer.publish([])
     with pytest.raises(DhtError, match="not 'old'"):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from random import Random
 
 import pytest
 
 from superpeer.dht.chord import Chord
 from superpeer.dht.cube_table import CubeTable
+from superpeer.dht.errors import DhtError
 from superpeer.dht.hashing import Domain
 from superpeer.dht.placements import Baldoni, EFerry, Ferry, Meghdoot, Placement
 from superpeer.dht.table import HashTable
@@ -31,6 +33,7 @@ def test_events_meet_the_subscriptions_that_they_match(table: HashTable, number:
         values = {name: random.randrange(20) for name in random.sample(sorted(SCHEMA), random.randint(1, 4))}
         stored = placement.subscription(random.randrange(40), ranges)
         assert stored <= placement.brokers()
+        assert placement.event(values) <= placement.brokers()
         if all(name in values and low <= values[name] <= high for name, (low, high) in ranges.items()):
             assert stored & placement.event(values)
             met += 1
@@ -51,13 +54,44 @@ def test_formulas() -> None:
     assert len(baldoni.event(values)) == 3
 
 
-def test_meghdoots_zones_are_a_partition() -> None:
-    meghdoot = Meghdoot(37, {"a": Domain(0, 4), "b": Domain(0, 4)})
-    points = [(a, b, c, d) for a in range(5) for b in range(5) for c in range(5) for d in range(5)]
-    for point in points:
-        holding = [
-            zone
-            for zone in meghdoot._zones
+def test_ferry_takes_the_next_broker() -> None:
+    table = Chord(range(40), 12)
+    ferry = Ferry(table, SCHEMA)
+    for subscriber in range(40):
+        (broker,) = ferry.subscription(subscriber, {})
+        node = subscriber
+        while node not in ferry.brokers():
+            node = table.next_along(node)
+        assert broker == node
+
+
+@pytest.mark.parametrize("nodes", [1, 9, 37])
+def test_meghdoots_zones_are_a_partition(nodes: int) -> None:
+    """And events go to the zones in which a subscription that they match can be a point."""
+    meghdoot = Meghdoot(nodes, {"a": Domain(0, 4), "b": Domain(0, 4)})
+    brokers = set()
+    reached: dict[tuple[int, int], set[int]] = {}
+    for low_a, high_a, low_b, high_b in product(range(5), repeat=4):
+        point = low_a, high_a, low_b, high_b
+        (zone,) = (
+            number
+            for number, zone in enumerate(meghdoot._zones)
             if all(low <= x <= high for x, (low, high) in zip(point, zone, strict=True))
-        ]
-        assert len(holding) == 1
+        )
+        if low_a <= high_a and low_b <= high_b:
+            brokers.add(zone)
+            assert meghdoot.subscription(0, {"a": (low_a, high_a), "b": (low_b, high_b)}) == {zone}
+        for a, b in product(range(low_a, high_a + 1), range(low_b, high_b + 1)):
+            reached.setdefault((a, b), set()).add(zone)
+    assert meghdoot.brokers() == brokers
+    for (a, b), zones in reached.items():
+        assert meghdoot.event({"a": a, "b": b}) == zones
+        assert meghdoot.event({"a": a}) == set().union(*(reached[a, other] for other in range(5)))
+
+
+def test_zones_go_down_to_points() -> None:
+    meghdoot = Meghdoot(4, {"a": Domain(0, 1)})
+    assert sorted(meghdoot._zones) == [((a, a), (b, b)) for a in (0, 1) for b in (0, 1)]
+    for nodes in (0, 5):
+        with pytest.raises(DhtError, match=f"1 to 4 nodes, not for {nodes}"):
+            Meghdoot(nodes, {"a": Domain(0, 1)})

@@ -22,7 +22,7 @@ from superpeer.dht.hashing import Domain
 from superpeer.dht.interval_keys import Attribute
 from superpeer.dht.intervals import Examining, Intervals, Selection
 from superpeer.dht.publication import Publication
-from superpeer.dht.simulation import Fabric
+from superpeer.dht.simulation import HEADER_BYTES, Fabric
 from superpeer.dht.strategy import Strategy
 from superpeer.dht.string_matching import Matching
 from superpeer.dht.strings import Strings
@@ -163,6 +163,47 @@ def test_a_crash_destroys_what_the_node_held_until_it_is_placed_again(name: str,
         assert strategy.publish(0, Publication.of("third", triples)).notified == {"0", "1", "2"}
     # Within a cluster only subscribers store anything, so the crash of others destroys nothing.
     assert (lost == 0) == (name == "clusters")
+
+
+def test_mail_is_handed_over_in_a_message() -> None:
+    strategy = CASES["words"].make(Fabric(Chord(range(12))))
+    strategy.subscribe(0, "sub", qel.parse(f'X : t(X, <{workload.EX}title>, T) & T words ("ab")'))
+    strategy.leave(0)
+    publication = Publication.of("1", _article())
+    strategy.publish(5, publication)
+    holder = strategy.table.owner(strategy.table.mail_key(0))
+    assert not strategy.stored()[holder], "it holds the mail alone"
+    messages, size = strategy.fabric.messages["transfer"], strategy.fabric.bytes["transfer"]
+    strategy.leave(holder)
+    assert strategy.fabric.messages["transfer"] == messages + 1
+    assert strategy.fabric.bytes["transfer"] == size + HEADER_BYTES + publication.size_bytes
+
+
+def test_mail_is_fetched_from_whoever_holds_it() -> None:
+    table = CubeTable(range(12))
+    strategy = CASES["words"].make(Fabric(table))
+    strategy.subscribe(0, "sub", qel.parse(f'X : t(X, <{workload.EX}title>, T) & T words ("ab")'))
+    strategy.leave(0)
+    publication = Publication.of("1", _article())
+    strategy.publish(5, publication)
+    counted = strategy.fabric.messages["mail"], strategy.fabric.bytes["mail"]
+    strategy.join(0)
+    way = table.route(0, table.mail_key(0))
+    assert way[-1] != 0
+    assert strategy.fabric.messages["mail"] == counted[0] + len(way) - 1 + 1
+    assert strategy.fabric.bytes["mail"] == counted[1] + HEADER_BYTES * len(way) + publication.size_bytes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hops_are_counted_until_the_last_home_knows(kind: str) -> None:
+    table = KINDS[kind](range(40))
+    strategy = CASES["words"].make(Fabric(table))
+    assert strategy.publish(3, Publication.of("1", _article())).hops == 0
+    owner = table.owner(table.key("ab"))
+    way = len(table.route(3, table.key("ab"))) - 1
+    for number, home in enumerate((owner, (owner + 1) % 40)):
+        strategy.subscribe(home, str(number), qel.parse(f'X : t(X, <{workload.EX}title>, T) & T words ("ab")'))
+        assert strategy.publish(3, Publication.of("2", _article())).hops == way + number
 
 
 def _article() -> list[tuple[Any, Any, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -92,6 +93,22 @@ def test_a_prefix_and_a_suffix_may_overlap_where_the_query_lets_them() -> None:
     assert strategy.publish(1, quote("x", "aba")).notified == {"sub"}
 
 
+def test_a_literal_that_looks_like_a_uri_is_none() -> None:
+    strategy = strings()
+    texts = {"uri": "<http://e.org/a>", "text": '"<http://e.org/a>"', "quoted": '"\\"<http://e.org/a>"'}
+    for name, constant in texts.items():
+        strategy.subscribe(0, name, qel.parse(f"{TERMS}X : t(X, ex:symbol, S) & S = {constant}"))
+    resource = URIRef("http://example.org/quote")
+    values = {
+        "uri": URIRef("http://e.org/a"),
+        "text": Literal("<http://e.org/a>"),
+        "quoted": Literal('"<http://e.org/a>'),
+    }
+    for name, value in values.items():
+        published = strategy.publish(1, Publication.of(name, [(resource, URIRef(SYMBOL), value)]))
+        assert published.notified == {name}
+
+
 def test_an_event_asks_once_for_each_prefix_and_suffix() -> None:
     strategy = strings(matching=Matching.COORDINATED)
     strategy.publish(1, quote("NYSE", "OTE"))
@@ -106,6 +123,44 @@ def test_many_homes_are_told_by_a_circle() -> None:
         assert len(published.notified) == home + 1
         # k * log2(N) / 2 < N as in the paper: eight homes are as many messages as a circle.
         assert strategy.circles == max(0, home - 6)
+
+
+def test_short_lists_are_visited_first() -> None:
+    """Twenty subscriptions fail by their symbol. Who looks at the symbol first sends none of them on."""
+    orders: dict[str, Callable[[str], float] | None] = {
+        "asked": None,
+        "known": lambda name: name == EXCHANGE,
+        "wrong": lambda name: name == SYMBOL,
+    }
+    sent = {}
+    for name, selectivity in orders.items():
+        strategy = strings(1, matching=Matching.DISTRIBUTED, selectivity=selectivity)
+        for number in range(20):
+            text = f'{TERMS}X : t(X, ex:exchange, E) & t(X, ex:symbol, S) & E = "NYSE" & S = "X"'
+            strategy.subscribe(0, str(number), qel.parse(text))
+        assert not strategy.publish(0, quote("NYSE", "OTE")).notified
+        sent[name] = strategy.subids_sent
+    assert sent == {"asked": 0, "known": 0, "wrong": 20}
+
+
+def test_subids_are_counted_when_they_leave_a_node() -> None:
+    strategy = strings(32, matching=Matching.COORDINATED)
+    for number in range(20):
+        strategy.subscribe(0, str(number), qel.parse(f'{TERMS}X : t(X, ex:symbol, S) & S = "OTE"'))
+    holder = strategy.table.owner(strategy.table.key("OTE"))
+    strategy.publish(holder, quote("NYSE", "OTE"))
+    assert strategy.subids_sent == 0, "the origin has the list itself"
+    strategy.publish((holder + 1) % 32, quote("NYSE", "OTE"))
+    assert strategy.subids_sent == 20
+
+
+def test_homes_are_reached_over_the_hash_table() -> None:
+    strategy = strings(64)
+    ways = {home: len(strategy.table.route(5, strategy.table.identifier(home))) - 1 for home in range(64)}
+    home = max(ways, key=lambda one: ways[one])
+    subscribe(strategy, "sub", "N*", "O*", at=home)
+    assert strategy.publish(5, quote("NYSE", "OTE")).notified == {"sub"}
+    assert strategy.fabric.messages["notify"] == ways[home] > 1
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -12,6 +12,7 @@ from superpeer.dht.chord import Chord
 from superpeer.dht.cube_table import CubeTable
 from superpeer.dht.errors import DhtError
 from superpeer.dht.hashing import Domain, hash_text
+from superpeer.dht.simulation import HEADER_BYTES, KEY_BYTES, Fabric
 from superpeer.dht.table import HashTable
 
 Kind = Callable[..., HashTable]
@@ -147,6 +148,33 @@ def test_stabilisation_ends_with_the_tables_of_a_new_network() -> None:
         assert table.predecessor(node) == fresh.predecessor(node)
 
 
+def test_successor_lists_nearby_follow_each_change() -> None:
+    """Before any stabilisation."""
+    random = Random(3)
+    table = Chord(range(20), successors=5)
+    absent = list(range(20, 30))
+    for _ in range(60):
+        if absent and random.random() < 0.5:
+            table.join(absent.pop(random.randrange(len(absent))))
+        else:
+            gone = random.choice(list(table.nodes))
+            (table.leave if random.random() < 0.5 else table.crash)(gone)
+            absent.append(gone)
+        ring = sorted(table.nodes, key=table.identifier)
+        for place, node in enumerate(ring):
+            assert table.successors(node) == [ring[(place + 1 + i) % len(ring)] for i in range(5)]
+            assert table.predecessor(node) == ring[place - 1]
+
+
+def test_a_message_to_many_keys_carries_each_once() -> None:
+    table = Chord(range(2), 8)
+    fabric = Fabric(table)
+    foreign = table.identifier(1)
+    (share,) = fabric.multisend(0, [foreign, foreign], "publish", 100)
+    assert (share.node, share.keys, share.hops) == (1, (foreign,), 1)
+    assert fabric.bytes["publish"] == HEADER_BYTES + 100 + KEY_BYTES
+
+
 def test_successor_lists_survive_several_crashes_in_a_row() -> None:
     table = Chord(range(64), successors=4)
     start = next(iter(table.nodes))
@@ -163,6 +191,38 @@ def test_a_node_comes_back_under_its_identifier() -> None:
     assert table.identifier(4) == identifier
 
 
+def test_nobody_takes_the_identifier_of_a_node_that_is_away() -> None:
+    """Mail for it waits there."""
+    table = Chord(range(4), 4)
+    identifier = table.mail_key(2)
+    table.leave(2)
+    for node in range(10, 22):
+        table.join(node)
+    assert identifier not in {table.identifier(node) for node in table.nodes}
+    with pytest.raises(DhtError, match="nodes that are away included"):
+        table.join(22)
+    table.join(2)
+    assert table.identifier(2) == identifier
+
+
+@TABLES
+def test_a_join_that_is_refused_changes_nothing(kind: Kind) -> None:
+    table = kind(range(8), 3)
+    with pytest.raises(DhtError, match="full"):
+        table.join(8)
+    check(table, Random(1))
+    table.leave(3)
+    check(table, Random(2))
+
+
+@TABLES
+def test_a_node_that_is_named_twice_is_one(kind: Kind) -> None:
+    table = kind([1, 2, 1])
+    check(table, Random(1))
+    table.leave(1)
+    check(table, Random(1))
+
+
 @TABLES
 def test_what_cannot_be_done(kind: Kind) -> None:
     table = kind([1])
@@ -174,6 +234,17 @@ def test_what_cannot_be_done(kind: Kind) -> None:
         table.crash(1)
     with pytest.raises(DhtError, match="full"):
         kind(range(3), 1)
+    with pytest.raises(DhtError, match="1 to 64 bits"):
+        kind(range(3), 65)
+
+
+def test_two_successors_are_the_least() -> None:
+    with pytest.raises(DhtError, match="at least two successors, not 1"):
+        Chord(range(3), successors=1)
+    table = Chord(range(20), successors=2)
+    for node in range(0, 20, 2):
+        table.crash(node)
+    check(table, Random(1))
 
 
 def test_the_hash_of_numbers_keeps_their_order() -> None:

@@ -54,6 +54,25 @@ def test_a_subscription_sits_where_its_rarest_constant_is(text: str, position: s
     assert strategy.publish(9, article("2004-05-01")).notified == {"sub"}
 
 
+def test_of_several_places_the_narrowest_is_taken() -> None:
+    strategy = make()
+    text = 'X : t(X, dc:date, D) & t(X, dc:title, T) & D > 2000 & D < 2010 & T = "a"'
+    strategy.subscribe(0, "sub", qel.parse(text))
+    (item,) = strategy.subscriptions["sub"].items
+    assert (item.content.position, item.content.property) == ("object", str(DC.title))
+
+
+def test_the_least_common_predicate_is_taken() -> None:
+    strategy = make()
+    for number, name in enumerate(("date", "date", "title", "title", "title")):
+        strategy.subscribe(0, str(number), qel.parse(f"X : t(X, dc:{name}, V)"))
+    for number, expected in enumerate((DC.date, DC.date, DC.title)):
+        strategy.subscribe(0, f"both {number}", qel.parse("X : t(X, dc:date, D) & t(X, dc:title, T)"))
+        (item,) = strategy.subscriptions[f"both {number}"].items
+        # Of two that are as common, the first by name.
+        assert item.content.property == str(expected)
+
+
 @pytest.mark.parametrize("table", [Chord(range(60)), CubeTable(range(60))])
 def test_a_range_is_held_by_all_nodes_of_its_objects(table: HashTable) -> None:
     strategy = make(table)

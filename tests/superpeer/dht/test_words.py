@@ -18,7 +18,7 @@ from superpeer.dht.frequency_cache import FrequencyCache
 from superpeer.dht.publication import Publication
 from superpeer.dht.simulation import Fabric
 from superpeer.dht.table import HashTable
-from superpeer.dht.word_index import TrieNode, significant_words
+from superpeer.dht.word_index import TrieNode, WordIndex, significant_words
 from superpeer.dht.words import Sending, Words
 
 DC = "http://purl.org/dc/elements/1.1/"
@@ -113,8 +113,36 @@ def test_the_cache_keeps_what_is_frequent() -> None:
     for key in (1, 2, 3):
         cache.learn(key, key * 10)
     assert [cache.address(key) for key in (1, 2, 3)] == [10, None, 30]
-    cache.forget(1)
-    assert cache.address(1) is None
+    cache.address(4)
+    cache.learn(4, 40)
+    assert [cache.address(key) for key in (1, 3, 4)] == [10, 30, None], "what is rarer takes no place"
+
+
+def test_a_node_that_crashes_forgets_its_cache() -> None:
+    strategy = Words(Fabric(CubeTable(range(64))), sending=Sending.LOOKUPS)
+    publication = document(1, title=" ".join(f"word{i}" for i in range(20)))
+
+    def messages() -> int:
+        before = strategy.fabric.messages["publish"]
+        strategy.publish(0, publication)
+        return strategy.fabric.messages["publish"] - before
+
+    assert messages() > 2 * messages()
+    strategy.crash(0)
+    strategy.join(0)
+    assert messages() > 2 * messages()
+
+
+def test_candidates_meet_all_that_is_indexed() -> None:
+    strategy = Words(Fabric(Chord([0])))
+    both = 'X : t(X, dc:title, T) & t(X, dc:creator, C) & T words ("alert") & C = "Ann"'
+    strategy.subscribe(0, "both", qel.parse(both))
+    strategy.subscribe(0, "title", qel.parse('X : t(X, dc:title, T) & T words ("alert")'))
+    index = strategy._store(0)
+    assert isinstance(index, WordIndex)
+    for creator, expected in (("Ann", {"both", "title"}), ("Bob", {"title"})):
+        found = index.candidates(document(1, title="An alert", creator=creator).description)
+        assert {item.subscription.name for item in found} == expected
 
 
 def test_an_outdated_cache_loses_nothing() -> None:

@@ -10,6 +10,8 @@ from rdflib import RDF, BNode, Literal, URIRef
 EX = "http://example.org/terms/"
 TEXTS = ["a", "b", "ab", "ba", "aab", "abab", "a b", "ab ba", "b ab a", "2004", "5", "2004-05-01", "1.5", "-3"]
 NUMBERS = ["0", "1", "2", "3", "4", "5", "7", "99", "-3", "1.5", "2.5", "2004", "2004-05-01"]
+TEXTS += ["", "é", "日本 ab", "<http://example.org/u0>"]
+NUMBERS += ["1e400", "-99999999999999999999"]
 URIS = [f"<http://example.org/u{i}>" for i in range(3)]
 PROPERTIES = ["text", "title", "number", "link"]
 
