@@ -5,6 +5,7 @@ A report is a title, headline figures and sections. Everything that comes from d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
@@ -136,10 +137,18 @@ def short(iri: str) -> str:
     return iri
 
 
+_VERSION = re.compile(r"v?[0-9][0-9.]*")
+
+
 def local(iri: str) -> str:
-    """What a reader calls a property: its short name, or the last two parts of its IRI."""
+    """What a reader calls a property: its short name, or the last two parts of its IRI, which versions do not count
+    for."""
     name = short(iri)
-    return name if name != iri else "/".join(iri.replace("#", "/").rstrip("/").split("/")[-2:])
+    if name != iri:
+        return name
+    *before, last = iri.replace("#", "/").rstrip("/").split("/")
+    telling = [part for part in before if part and not _VERSION.fullmatch(part)]
+    return "/".join([*telling[-1:], last])
 
 
 def last_part(iri: str) -> str:

@@ -8,6 +8,7 @@ from qel.values import integer_view
 from superpeer.catalog import views
 from superpeer.catalog.advertising import LEVELS, Advice, size_bytes
 from superpeer.catalog.catalogue import Manifest
+from superpeer.catalog.columns import URI
 from superpeer.catalog.page import (
     COLOURS,
     Html,
@@ -28,7 +29,7 @@ from superpeer.catalog.page import (
     table,
 )
 from superpeer.catalog.plots import bars, heat_map, histogram, share_bar
-from superpeer.catalog.profile import Profile, Property, has_integers_only
+from superpeer.catalog.profile import Profile, Property, TopValue, has_integers_only
 from superpeer.catalog.values import FEW_VALUES
 
 SHOWN_PROPERTIES = 30
@@ -171,11 +172,7 @@ def _details(found: Profile, common: list[Property]) -> list[Section]:
     for one in common:
         top = [value for value in found.top_values if value.property == one.property][:SHOWN_TOP]
         if len(top) > 2 and len(parts) < SHOWN_DETAILS:
-            rows = [
-                (last_part(value.object) if value.kind == "uri" else clipped(value.object), value.count)
-                for value in top
-            ]
-            parts.append(join([heading(local(one.property)), bars(rows)]))
+            parts.append(join([heading(local(one.property)), bars([(_name(value), value.count) for value in top])]))
     if parts:
         text = "The values that most resources share, for each property where values are shared at all."
         sections.append(Section("Top values", text, columns(parts)))
@@ -184,6 +181,13 @@ def _details(found: Profile, common: list[Property]) -> list[Section]:
         text = "Resources by rdf:type. A resource may have several."
         sections.append(Section("Classes", text, bars(rows, 760, 260, COLOURS[2])))
     return sections
+
+
+def _name(value: TopValue) -> str:
+    if value.kind == URI:
+        return last_part(value.object)
+    text = clipped(value.object) or "(empty)"
+    return f"{text} @{value.language}" if value.language else text
 
 
 def _together(found: Profile, common: list[Property]) -> list[Section]:

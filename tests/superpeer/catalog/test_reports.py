@@ -76,6 +76,8 @@ def test_a_drawing_has_every_place_and_link() -> None:
 def test_names_and_numbers() -> None:
     assert local("http://purl.org/dc/elements/1.1/date") == "dc:date"
     assert local("http://www.gutenberg.org/2009/pgterms/name") == "pgterms/name"
+    assert local("http://purl.org/rss/1.0/link") == "rss/link"
+    assert local("http://example.org/ns/v2/#name") == "ns/name"
     assert last_part("http://www.gutenberg.org/2009/agents/116") == "agents/116"
     assert last_part("https://aclanthology.org/2024.lrec-main") == "2024.lrec-main"
     assert [grouped(number) for number in (2004, -750, 40535)] == ["2004", "-750", "40,535"]
