@@ -26,6 +26,7 @@ from superpeer.catalog.catalogue import (
 from superpeer.catalog.columns import file_mark
 from superpeer.catalog.inputs import File, cut, find_files, open_uri, tasks_of, uri_of
 from superpeer.catalog.lifting import count_anonymous, lifted
+from superpeer.catalog.offsets import place
 from superpeer.catalog.parsing import NESTED, PLAIN, REJECTED_ROWS, Parsed, parse_splits
 from superpeer.catalog.progress import SILENT, Steps
 from superpeer.catalog.scanning import Scanned, Wanted, find_units
@@ -121,7 +122,9 @@ def _parse(spark: SparkSession, files: Sequence[File], uri: str, wanted: Wanted,
     target, pieces = f"{uri}/{PARSED}", f"{uri}/{PIECES}"
     groups = tasks_of(cut(files, cores(spark)), cores(spark))
     tasks = spark.sparkContext.parallelize(enumerate(groups), len(groups))
-    return tasks.map(lambda one: parse_splits(one[1], target, pieces, f"parsed-{one[0]:05d}", wanted)).reduce(add)
+    parsed = tasks.map(lambda one: parse_splits(one[1], target, pieces, f"parsed-{one[0]:05d}", wanted)).reduce(add)
+    place(spark, f"{target}/{REJECTED_ROWS}", parsed.parts)
+    return parsed
 
 
 def _scan_old(spark: SparkSession, uri: str, fresh: Sequence[File], wanted: Wanted, steps: Steps) -> Scanned:

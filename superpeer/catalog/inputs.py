@@ -1,8 +1,8 @@
 """What there is to read: files and directories as a list of splits, each of which one task reads on its own.
 
-N-Triples and N-Quads that are not compressed are cut into ranges of bytes; a line belongs to the range in which it
-starts. Everything else is read from beginning to end by one task. Paths may be URIs of any file system that Arrow knows
-(`file:`, `hdfs:`, `s3:`, `gs:`).
+N-Triples and N-Quads are cut into ranges of bytes where they are not packed, or packed with bzip2. Everything else is
+read from beginning to end by one task. Paths may be URIs of any file system that Arrow knows (`file:`, `hdfs:`, `s3:`,
+`gs:`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 LEAST_SPLIT_BYTES = 4 << 20
 MOST_SPLIT_BYTES = 64 << 20
 SPLITS_PER_CORE = 4
+PACKING = 16
+"""How many bytes of lines bzip2 packs into one, more or less: splits that are packed are smaller by it."""
 
 
 class UnreadableCatalogue(SuperpeerError):
@@ -49,15 +51,23 @@ class File:
     def has_lines(self) -> bool:
         return self.extension in LINES
 
+    @property
+    def is_divisible(self) -> bool:
+        return self.has_lines and self.compression in (None, "bz2")
+
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A part of a file. `end_bytes` is where the last line may start; `number` gives its output a name."""
+    """A part of a file, as the file is on the disk."""
 
     number: int
     file: File
     start_bytes: int
     end_bytes: int
+
+    @property
+    def is_whole(self) -> bool:
+        return self.start_bytes == 0 and self.end_bytes == self.file.size_bytes
 
 
 def find_files(paths: Iterable[str]) -> list[File]:
@@ -73,12 +83,11 @@ def find_files(paths: Iterable[str]) -> list[File]:
 def cut(files: Iterable[File], cores: int) -> list[Split]:
     """Splits of a size that gives every core several of them."""
     files = list(files)
-    divisible = sum(file.size_bytes for file in files if file.has_lines and not file.compression)
+    divisible = sum(file.size_bytes * _packing(file) for file in files if file.is_divisible)
     size = min(max(divisible // (cores * SPLITS_PER_CORE) + 1, LEAST_SPLIT_BYTES), MOST_SPLIT_BYTES)
     splits: list[Split] = []
     for file in files:
-        whole = file.compression is not None or not file.has_lines
-        step = max(file.size_bytes, 1) if whole else size
+        step = max(size // _packing(file) if file.is_divisible else file.size_bytes, 1)
         for start in range(0, max(file.size_bytes, 1), step):
             splits.append(Split(len(splits), file, start, min(start + step, file.size_bytes)))
     # Largest first, so that no task is left alone with a large one at the end.
@@ -101,6 +110,10 @@ def tasks_of(splits: Sequence[Split], cores: int) -> list[list[Split]]:
 
 def _size_bytes(split: Split) -> int:
     return split.end_bytes - split.start_bytes
+
+
+def _packing(file: File) -> int:
+    return PACKING if file.compression == "bz2" else 1
 
 
 def uri_of(path: str) -> str:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from superpeer.catalog.columns import BLANK, REJECTED, TRIPLES, file_mark
 from superpeer.catalog.inputs import Split, open_uri
+from superpeer.catalog.offsets import UNPLACED, Part
 from superpeer.catalog.reading import Reading, read_split, rejected_batch
 from superpeer.catalog.scanning import BATCH_BYTES, BATCH_ROWS, ENCODED, Scanned, Scanner, Wanted
 
@@ -24,14 +25,15 @@ PLAIN, NESTED, REJECTED_ROWS = "plain", "nested", "rejected"
 
 @dataclass(frozen=True)
 class Parsed:
-    """How many rows were written to each table, how many lines were undecided, and what was scanned of the plain
-    ones."""
+    """How many rows were written to each table, how many lines were undecided, what was scanned of the plain ones, and
+    the parts of files that are packed."""
 
     plain: int = 0
     nested: int = 0
     rejected: int = 0
     undecided: int = 0
     scanned: Scanned = Scanned()  # noqa: RUF009 - it is frozen
+    parts: tuple[Part, ...] = ()
 
     def __add__(self, other: Parsed) -> Parsed:
         return Parsed(
@@ -40,6 +42,7 @@ class Parsed:
             self.rejected + other.rejected,
             self.undecided + other.undecided,
             self.scanned + other.scanned,
+            self.parts + other.parts,
         )
 
 
@@ -66,10 +69,12 @@ def _parse_split(split: Split, target: str, scanner: Scanner) -> Parsed:
             start = plain.rows
             plain.write(batch)
             scanner.see(batch, f"{target}/{PLAIN}/{name}", np.arange(start, plain.rows))
-    with _Writer(f"{target}/{REJECTED_ROWS}", name, REJECTED) as rejected:
+    is_part = split.file.compression is not None and not split.is_whole
+    with _Writer(f"{target}/{REJECTED_ROWS}", f"{UNPLACED if is_part else ''}{name}", REJECTED) as rejected:
         if reading.rejected:
             rejected.write(rejected_batch(reading.rejected))
-    return Parsed(plain.rows, nested.rows, rejected.rows, reading.undecided)
+    part = Part(split.file.uri, split.start_bytes, name, reading.size_bytes, rejected.rows > 0)
+    return Parsed(plain.rows, nested.rows, rejected.rows, reading.undecided, parts=(part,) if is_part else ())
 
 
 def _is_nested(batch: pa.RecordBatch) -> pa.Array | None:
