@@ -7,6 +7,7 @@ read from beginning to end by one task. Paths may be URIs of any file system tha
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from pyarrow import fs
 from superpeer.errors import SuperpeerError
 from superpeer.rdf import FORMATS
 
+_HIDDEN = (".", "_")
 LINES = (".nt", ".nq")
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
@@ -129,6 +131,8 @@ def open_uri(uri: str) -> tuple[fs.FileSystem, str]:
 
 
 def _files_at(path: str) -> Iterator[File]:
+    if not path:
+        raise UnreadableCatalogue("the name of a file or directory is empty")
     system, inside = open_uri(uri_of(path))
     info = system.get_file_info(inside)
     if info.type == fs.FileType.NotFound:
@@ -142,9 +146,29 @@ def _files_at(path: str) -> Iterator[File]:
             )
         yield _file(info, scheme)
         return
-    for inner in system.get_file_info(fs.FileSelector(inside, recursive=True)):
-        if inner.type == fs.FileType.File and _is_rdf(inner.path) and inner.size:
-            yield _file(inner, scheme)
+    if isinstance(system, fs.LocalFileSystem):
+        inner = system.get_file_info(list(_paths_below(inside)))
+    else:
+        inner = system.get_file_info(fs.FileSelector(inside, recursive=True))
+    for found in inner:
+        hidden = any(part.startswith(_HIDDEN) for part in found.path[len(inside) :].split("/"))
+        # A link that leads nowhere is a file that cannot be read, which its reader says.
+        is_file = found.type == fs.FileType.File and found.size != 0
+        if _is_rdf(found.path) and not hidden and (is_file or found.type == fs.FileType.NotFound):
+            yield _file(found, scheme)
+
+
+def _paths_below(directory: str) -> Iterator[str]:
+    """All files below a directory of this machine. A directory to which links lead is searched once."""
+    searched: set[str] = set()
+    for path, inner, names in os.walk(directory, followlinks=True):
+        real = os.path.realpath(path)
+        if real in searched:
+            inner.clear()
+            continue
+        searched.add(real)
+        inner.sort()
+        yield from (f"{path}/{name}" for name in names)
 
 
 def _file(info: fs.FileInfo, scheme: str) -> File:
@@ -153,7 +177,7 @@ def _file(info: fs.FileInfo, scheme: str) -> File:
 
 
 def _is_rdf(path: str) -> bool:
-    return Path(_uncompressed_name(path)).suffix.lower() in FORMATS and not Path(path).name.startswith((".", "_"))
+    return Path(_uncompressed_name(path)).suffix.lower() in FORMATS
 
 
 def _uncompressed_name(path: str) -> str:

@@ -54,7 +54,8 @@ def read_split(split: Split, reading: Reading) -> Iterator[pa.RecordBatch]:
             yield from _read_lines(split, reading)
         else:
             yield from _read_document(file, reading)
-    except (UnreadableFile, *DAMAGES) as error:
+    # Not the memory of this machine, but a limit of the parser.
+    except (UnreadableFile, *DAMAGES, MemoryError) as error:
         reason = getattr(error, "reason", None) or str(error)
         reading.rejected.append(Rejected(file.uri, None, None, "", f"cannot be read further ({reason})"))
 
@@ -90,7 +91,10 @@ def _decide(lines: list[tuple[int, bytes]], at: int, file: File, mark: str, read
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "lines" + file.extension)
         path.write_bytes(b"".join(line for _, line in lines))
-        rows = [row_of(triple, mark) for triple in read(path, problems.append)]
+        try:
+            rows = [row_of(triple, mark) for triple in read(path, problems.append)]
+        except MemoryError as error:
+            rows, problems = [], [Problem(path, f"{error}; the line is skipped")]
     if len(lines) > 1 and any(problem.line is None for problem in problems):
         # The reader gave up on what is behind a line that it could not name.
         half = len(lines) // 2

@@ -4,14 +4,13 @@ import bz2
 import io
 import random
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from superpeer.catalog.bzip2 import BLOCK, CUT_OFF, DAMAGED, END, MAGIC_BITS, NO_BZIP2, read_blocks
-from superpeer.catalog.whole_lines import Gap, Lines, Piece, Unread, WholeLines
+from superpeer.catalog.whole_lines import Lines, WholeLines
 
 
 class Raw(io.BytesIO):
