@@ -162,7 +162,7 @@ def test_a_line_beyond_all_measure_is_rejected_as_one(
 
 
 def test_a_gap_costs_the_lines_that_reach_into_it() -> None:
-    pieces = [
+    pieces: list[Piece | Gap] = [
         Piece(b"a\nb", True, True),
         Gap("gone", True),
         Piece(b"c\nd\ne", True, False),
