@@ -10,6 +10,7 @@ where a job fails.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import shutil
@@ -19,7 +20,10 @@ import zipfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from signal import SIGINT, signal
+from threading import current_thread, main_thread
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
 from superpeer.catalog.java import find_java
 from superpeer.errors import SuperpeerError
@@ -112,9 +116,19 @@ def start(
         if not MASTERS_IN_PROCESS.fullmatch(chosen):
             wanted |= _shipping(dict(conf.getAll()) | wanted)
         conf.setMaster(chosen).setAll(list(wanted.items()))
-        return SparkSession.builder.config(conf=SparkContext(conf=conf, gateway=gateway).getConf()).getOrCreate()
+        session = SparkSession.builder.config(conf=SparkContext(conf=conf, gateway=gateway).getConf()).getOrCreate()
     except (PySparkException, Py4JError) as error:
         raise SparkFailed(f"Spark does not start with these settings: {reason_of(error)}") from None
+    if current_thread() is main_thread():
+        signal(SIGINT, _interrupt)
+    return session
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """In place of Spark's own way, which asks Java to end its jobs while Java may be in the middle of an answer."""
+    # What the bridge to Java logs of it, traces of its own calls, says nothing to whoever interrupts.
+    logging.disable(logging.CRITICAL)
+    raise KeyboardInterrupt
 
 
 def _is_here(master: str) -> bool:
@@ -122,11 +136,11 @@ def _is_here(master: str) -> bool:
 
 
 def _defaults(master: str, name: str) -> dict[str, str]:
-    logging = Path(__file__).with_name("log4j2.properties").absolute().as_uri()
+    configuration = Path(__file__).with_name("log4j2.properties").absolute().as_uri()
     return {
         **DEFAULTS,
         **(LOCAL_DEFAULTS if _is_here(master) else {}),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging}",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={configuration}",
         "spark.app.name": name,
     }
 
