@@ -24,8 +24,9 @@ from superpeer.catalog.catalogue import (
     write_manifest,
 )
 from superpeer.catalog.columns import file_mark, mark_of
-from superpeer.catalog.inputs import File, cut, find_files, make_directory, tasks_of, uri_of
+from superpeer.catalog.inputs import PACKING, File, cut, find_files, make_directory, tasks_of, uri_of
 from superpeer.catalog.lifting import Lifted, lift_shares, shares_of
+from superpeer.catalog.offsets import place
 from superpeer.catalog.parsing import NESTED, PLAIN, REJECTED_ROWS, Parsed, parse_splits
 from superpeer.catalog.progress import SILENT, Steps
 from superpeer.catalog.scanning import Scanned, Wanted
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 LEAST_BYTES_A_TRIPLE = 100
 """What a triple takes in most files of lines, and less in others: how many there will be is guessed by it."""
-PACKING = 8
 
 
 def convert(
@@ -122,7 +122,9 @@ def _parse(spark: SparkSession, files: Sequence[File], uri: str, wanted: Wanted,
     target, pieces = f"{uri}/{PARSED}", f"{uri}/{PIECES}"
     groups = tasks_of(cut(files, cores(spark)), cores(spark))
     tasks = spark.sparkContext.parallelize(enumerate(groups), len(groups))
-    return tasks.map(lambda one: parse_splits(one[1], target, pieces, f"parsed-{one[0]:05d}", wanted)).reduce(add)
+    parsed = tasks.map(lambda one: parse_splits(one[1], target, pieces, f"parsed-{one[0]:05d}", wanted)).reduce(add)
+    place(spark, f"{target}/{REJECTED_ROWS}", parsed.parts)
+    return parsed
 
 
 def _scan_old(spark: SparkSession, uri: str, fresh: Sequence[File], wanted: Wanted, steps: Steps) -> Scanned:

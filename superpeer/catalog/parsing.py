@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from superpeer.catalog.columns import REJECTED, TRIPLES, blank_ends, file_mark
 from superpeer.catalog.inputs import Split
+from superpeer.catalog.offsets import UNPLACED, Part
 from superpeer.catalog.reading import Reading, read_split, rejected_batch
 from superpeer.catalog.scanning import Scanned, Scanner, Wanted
 from superpeer.catalog.tasks import prepare
@@ -22,14 +23,15 @@ PLAIN, NESTED, REJECTED_ROWS = "plain", "nested", "rejected"
 
 @dataclass(frozen=True)
 class Parsed:
-    """How many rows were written to each table, how many lines were undecided, and what was scanned of the plain
-    ones."""
+    """How many rows were written to each table, how many lines were undecided, what was scanned of the plain ones, and
+    the parts of files that are packed."""
 
     plain: int = 0
     nested: int = 0
     rejected: int = 0
     undecided: int = 0
     scanned: Scanned = Scanned()  # noqa: RUF009 - it is frozen
+    parts: tuple[Part, ...] = ()
 
     def __add__(self, other: Parsed) -> Parsed:
         return Parsed(
@@ -38,6 +40,7 @@ class Parsed:
             self.rejected + other.rejected,
             self.undecided + other.undecided,
             self.scanned + other.scanned,
+            self.parts + other.parts,
         )
 
 
@@ -63,7 +66,9 @@ def _parse_split(split: Split, target: str, scanner: Scanner) -> Parsed:
                 nested.add(batch.filter(pa.array(subject | leading)))
                 batch = batch.filter(pa.array(~(subject | leading)))  # noqa: PLW2901 - the rest of it
             plain.add(batch)
-    with TableWriter(f"{target}/{REJECTED_ROWS}", name, REJECTED) as rejected:
+    is_part = split.file.compression is not None and not split.is_whole
+    with TableWriter(f"{target}/{REJECTED_ROWS}", f"{UNPLACED if is_part else ''}{name}", REJECTED) as rejected:
         if reading.rejected:
             rejected.add(rejected_batch(reading.rejected))
-    return Parsed(plain.rows, nested.rows, rejected.rows, reading.undecided)
+    part = Part(split.file.uri, split.start_bytes, name, reading.size_bytes, rejected.rows > 0)
+    return Parsed(plain.rows, nested.rows, rejected.rows, reading.undecided, parts=(part,) if is_part else ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,10 +39,11 @@ SILENT = Steps(None)
 @contextmanager
 def following(spark: SparkSession) -> Iterator[Steps]:
     """A bar for as long as the context lasts."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    # Not what rich thinks is a terminal: FORCE_COLOR tells it that a file is one.
+    if not sys.stderr.isatty():
         yield SILENT
         return
+    console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         steps = Steps(progress)

@@ -10,15 +10,20 @@ where a job fails.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
+import shutil
 import sys
 import tempfile
 import zipfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from signal import SIGINT, signal
+from threading import current_thread, main_thread
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
 from superpeer.catalog.java import find_java
 from superpeer.errors import SuperpeerError
@@ -27,8 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHIPPED = ("superpeer", "qel")
-
-_LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
+SHIPPED_AS, CACHED_IN = "superpeer-code", "superpeer-cache"
+"""Directories that executors have where they work, and that go with them."""
 
 DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
@@ -40,7 +45,6 @@ DEFAULTS = {
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     "spark.sql.files.maxPartitionBytes": "32m",
     "spark.python.worker.faulthandler.enabled": "true",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}",
 }
 
 LOCAL_DEFAULTS = {
@@ -50,7 +54,9 @@ LOCAL_DEFAULTS = {
 }
 
 
-MASTERS = re.compile(r"local(?:\[(?:\*|[0-9]+)(?:, *[0-9]+)?\])?|local-cluster\[.*\]|yarn|[a-z0-9]+://.+")
+MASTERS = re.compile(r"local(?:\[(?:\*|[1-9][0-9]*)(?:, *[0-9]+)?\])?|local-cluster\[.*\]|yarn|[a-z0-9]+://.+")
+MASTERS_IN_PROCESS = re.compile(r"local(?:\[.*\])?")
+"""Those that have no executors of their own, where code would have to be sent."""
 
 _UNTOLD = re.compile(r"WARNING:|An error occurred while|\s+at ")
 _PREFIX = re.compile(r'^(?:Exception in thread "\S+" |: |[0-9:]+ ERROR \S+: )?(?:[\w.$]+(?:Exception|Error): )*')
@@ -87,34 +93,56 @@ def start(
     if active is not None:
         return active
     os.environ["JAVA_HOME"] = str(find_java().home)
-    # Workers must be the Python that has the packages, not whichever comes first on the PATH.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     said = dict(SparkConf().getAll()) | _defaults_file()
     chosen = master or said.get("spark.master") or os.environ.get("MASTER") or "local[*]"
     if not MASTERS.fullmatch(chosen):
         raise BadSetting(f"{chosen} is no master of Spark, such as local[4], spark://HOST:7077 or yarn")
-    is_local = chosen.startswith("local")
-    if is_local:
+    if _is_here(chosen):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    wanted = DEFAULTS | (LOCAL_DEFAULTS if is_local else {}) | {"spark.app.name": name}
-    wanted = {key: value for key, value in wanted.items() if key not in said} | dict(settings or {})
+    given = dict(settings or {})
+    wanted = {key: value for key, value in _defaults(chosen, name).items() if key not in said} | given
+    # Workers must be the Python that has the packages, not whichever comes first on the PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if python := (said | wanted).get("spark.pyspark.python"):
+        os.environ["PYSPARK_PYTHON"] = python
     try:
         with _java_log().open("ab") as log:
             at_start = SparkConf().setAll([*wanted.items(), ("spark.master", chosen)])
             gateway = launch_gateway(at_start, {"stderr": log})  # type: ignore[no-untyped-call]
         conf = SparkConf(_jvm=gateway.jvm)
         # With spark-submit Java runs already, and has settings that only it knows.
-        for key, value in wanted.items():
-            if key in (settings or {}) or not conf.contains(key):
-                conf.set(key, value)
-        if master or not conf.contains("spark.master"):
-            conf.set("spark.master", chosen)
+        chosen = master or conf.get("spark.master", chosen) or chosen
+        wanted = {key: value for key, value in _defaults(chosen, name).items() if not conf.contains(key)} | given
+        if not MASTERS_IN_PROCESS.fullmatch(chosen):
+            wanted |= _shipping(dict(conf.getAll()) | wanted)
+        conf.setMaster(chosen).setAll(list(wanted.items()))
         session = SparkSession.builder.config(conf=SparkContext(conf=conf, gateway=gateway).getConf()).getOrCreate()
     except (PySparkException, Py4JError) as error:
         raise SparkFailed(f"Spark does not start with these settings: {reason_of(error)}") from None
-    if not is_local:
-        session.sparkContext.addPyFile(str(_package_of_ourselves()))
+    if current_thread() is main_thread():
+        signal(SIGINT, _interrupt)
     return session
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """In place of Spark's own way, which asks Java to end its jobs while Java may be in the middle of an answer."""
+    # What the bridge to Java logs of it, traces of its own calls, says nothing to whoever interrupts.
+    logging.disable(logging.CRITICAL)
+    raise KeyboardInterrupt
+
+
+def _is_here(master: str) -> bool:
+    return master.startswith("local")
+
+
+def _defaults(master: str, name: str) -> dict[str, str]:
+    configuration = Path(__file__).with_name("log4j2.properties").absolute().as_uri()
+    return {
+        **DEFAULTS,
+        **(LOCAL_DEFAULTS if _is_here(master) else {}),
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={configuration}",
+        "spark.app.name": name,
+    }
 
 
 def reason_of(error: Exception, said: str | None = None) -> str:
@@ -168,13 +196,34 @@ def cores(spark: SparkSession) -> int:
     return max(1, spark.sparkContext.defaultParallelism)
 
 
+def _shipping(said: Mapping[str, str]) -> dict[str, str]:
+    """Settings by which executors get this very code, whether they have installed Superpeer or not.
+
+    They get it as files, since code in an archive could not read its grammar nor keep what it compiles. That is kept
+    where they work, so that it is compiled once for an executor, and not left behind."""
+    archives, path, cache = "spark.archives", "spark.executorEnv.PYTHONPATH", "spark.executorEnv.XDG_CACHE_HOME"
+    code = f"{_package_of_ourselves().as_uri()}#{SHIPPED_AS}"
+    return {
+        archives: ",".join(filter(None, [said.get(archives), code])),
+        path: os.pathsep.join(filter(None, [SHIPPED_AS, said.get(path)])),
+        cache: said.get(cache, CACHED_IN),
+    }
+
+
 def _package_of_ourselves() -> Path:
-    """The packages that tasks import, as an archive for executors that have not installed them."""
+    """The packages that tasks import, as an archive."""
     root = Path(__file__).parent.parent.parent
-    target = Path(tempfile.mkdtemp(prefix="superpeer-"), "superpeer.zip")
+    target = Path(_scratch(), "superpeer.zip")
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for package in SHIPPED:
             for path in sorted((root / package).rglob("*")):
                 if path.suffix in (".py", ".lark"):
                     archive.write(path, path.relative_to(root))
     return target
+
+
+@cache
+def _scratch() -> Path:
+    directory = Path(tempfile.mkdtemp(prefix="superpeer-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return directory

@@ -70,6 +70,10 @@ def profile(
     from superpeer.catalog.ingest import require_input
     from superpeer.catalog.profiling import Profiled, profile_files, require_triples
 
+    if budget < 0:
+        raise typer.BadParameter("--budget is a number of bytes, 0 or more")
+    if once and not follow:
+        raise typer.BadParameter("--once goes with --follow")
     if follow:
         require_directory(data, out)
     else:

@@ -69,6 +69,27 @@ def test_every_format_is_read_and_what_is_wrong_is_kept(spark: "SparkSession", t
     assert any("cannot be read further" in reason for name, reason in rejected if name == "broken.nt.gz")
 
 
+def test_bzip2_is_divided_and_gives_the_same(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = write_lines(tmp_path / "a.nt", 5, resources=5_000)
+    text = plain.read_bytes()
+    packed = tmp_path / "a.nt.bz2"
+    packed.write_bytes(b"".join(bz2.compress(text[i : i + 30_000], 1) for i in range(0, len(text), 30_000)))
+    whole = convert(spark, [str(packed)], str(tmp_path / "whole"))
+    monkeypatch.setattr("superpeer.catalog.inputs.PACKING", 1 << 10)
+    divided = convert(spark, [str(packed)], str(tmp_path / "divided"))
+    assert len(list((tmp_path / "divided" / "parsed" / "plain").iterdir())) == 8
+    assert divided.manifest == whole.manifest
+    assert whole.manifest.rejected == 3
+    assert sorted(divided.triples(spark).collect()) == sorted(whole.triples(spark).collect())
+    assert divided.profile() == whole.profile()
+    rejected = sorted(divided.rejected(spark).collect())
+    assert rejected == sorted(whole.rejected(spark).collect())
+    assert all(text[row["offset"] :].startswith(row["text"].encode()) for row in rejected)
+    assert [path.name[0] for path in (tmp_path / "divided" / "parsed" / "rejected").iterdir()].count("_") == 0
+
+
 def test_what_is_unchanged_is_not_read_again(spark: "SparkSession", tmp_path: Path) -> None:
     one, two = write_lines(tmp_path / "one.nt", 1), write_lines(tmp_path / "two.nt", 2)
     out = tmp_path / "out"
@@ -103,7 +124,10 @@ def test_files_that_arrive_are_in_the_next_profile(spark: "SparkSession", tmp_pa
     two = write_lines(data / "two.nt", 2, resources=10)
     follow()
     follow()
-    assert [done.profile.triples for done in told] == [len(expected(one)), len(expected(one, two))]
+    held = [len(expected(one)), len(expected(one, two))]
+    one.unlink()
+    follow()
+    assert [done.profile.triples for done in told] == [*held, len(expected(two))]
     for name in ("report.html", "profile.json", "advertisement.json", "advertisement.args", "void.ttl"):
         assert (out / name).stat().st_size > 100
     report = (out / "report.html").read_text()

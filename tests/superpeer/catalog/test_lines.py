@@ -152,7 +152,7 @@ def test_splits_read_every_line_once(tmp_path: Path, seed: int, monkeypatch: pyt
     size = random.Random(seed).randint(50, 400)
     monkeypatch.setattr("superpeer.catalog.inputs.LEAST_SPLIT_BYTES", size)
     monkeypatch.setattr("superpeer.catalog.inputs.MOST_SPLIT_BYTES", size)
-    monkeypatch.setattr("superpeer.catalog.reading.BLOCK_BYTES", size // 3 + 1)
+    monkeypatch.setattr("superpeer.catalog.unpacking.BLOCK_BYTES", size // 3 + 1)
     (file,) = find_files([str(path)])
     splits = cut([file], 2)
     assert len(splits) > 10

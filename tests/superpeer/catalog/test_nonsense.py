@@ -41,6 +41,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("profile a.nt --out o --conf memory", "--conf memory is not of the form NAME=VALUE"),
         ("profile a.nt --out o", "Spark needs Java 17 or later"),
         ("profile nowhere://x.nt --out o", "nowhere://x.nt cannot be opened"),
+        ("profile a.nt --out o --conf =4g", "--conf =4g is not of the form NAME=VALUE"),
         ("convert missing.nt --out o", "there is no file or directory missing.nt"),
         ("convert a.nt --out a.txt", "--out a.txt cannot be made a directory"),
         ("convert a.nt --out o", "Spark needs Java 17 or later"),
@@ -60,6 +61,21 @@ def test_nonsense_is_one_sentence(arguments: str, sentence: str) -> None:
     assert is_user_error(result.exception), result.exception
     assert sentence in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("--budget -5", "--budget is a number of bytes, 0 or more"),
+        ("--budget many", "valid integer"),
+        ("--once", "--once goes with --follow"),
+    ],
+)
+def test_nonsense_in_an_option_is_one_sentence(arguments: str, sentence: str) -> None:
+    result = CliRunner().invoke(app, ["catalog", "profile", "a.nt", "--out", "o", *arguments.split()])
+    assert result.exit_code == 2
+    assert sentence in result.output
 
 
 @pytest.mark.parametrize(
