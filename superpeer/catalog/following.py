@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from superpeer.catalog.catalogue import opened
-from superpeer.catalog.inputs import File, UnreadableCatalogue, find_files
+from superpeer.catalog.inputs import File, UnreadableCatalogue, find_files, require_apart
 from superpeer.catalog.profiling import CACHE, Profiled, profile_files
 from superpeer.catalog.progress import SILENT, Steps
 
@@ -28,8 +28,7 @@ EVERY_S = 5
 def require_directory(paths: Sequence[str], directory: Path) -> None:
     if len(paths) != 1 or not Path(paths[0]).is_dir():
         raise UnreadableCatalogue("--follow takes one directory, into which files arrive")
-    if directory.resolve().is_relative_to(Path(paths[0]).resolve()):
-        raise UnreadableCatalogue("--out must not lie inside the directory that is followed")
+    require_apart(paths, directory)
 
 
 def follow_directory(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import add
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from superpeer.catalog.catalogue import (
@@ -24,7 +25,7 @@ from superpeer.catalog.catalogue import (
     write_manifest,
 )
 from superpeer.catalog.columns import file_mark, mark_of
-from superpeer.catalog.inputs import PACKING, File, cut, find_files, make_directory, tasks_of, uri_of
+from superpeer.catalog.inputs import PACKING, File, cut, find_files, make_directory, require_apart, tasks_of, uri_of
 from superpeer.catalog.lifting import Lifted, lift_shares, shares_of
 from superpeer.catalog.offsets import place
 from superpeer.catalog.parsing import NESTED, PLAIN, REJECTED_ROWS, Parsed, parse_splits
@@ -65,10 +66,12 @@ def convert(
     return Catalogue(uri, manifest)
 
 
-def require_input(paths: Sequence[str]) -> None:
-    """Complains of what cannot be read at all. It needs no Spark, so it answers at once."""
+def require_input(paths: Sequence[str], directory: Path) -> None:
+    """Complains of what cannot be read at all, and of what would be read as input next time. It needs no Spark, so it
+    answers at once."""
     if len(paths) != 1 or opened(paths[0]) is None:
         find_files(paths)
+        require_apart(paths, directory)
 
 
 def _buckets(spark: SparkSession, before: Manifest | None, fresh: Sequence[File]) -> int:

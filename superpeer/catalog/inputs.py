@@ -82,6 +82,13 @@ def find_files(paths: Iterable[str]) -> list[File]:
     return sorted(found)
 
 
+def require_apart(paths: Iterable[str], directory: Path) -> None:
+    """Complains of a directory for output that lies among the input."""
+    for path in paths:
+        if "://" not in path and Path(path).is_dir() and directory.resolve().is_relative_to(Path(path).resolve()):
+            raise UnreadableCatalogue(f"--out must not lie inside {path}, where it would be read as input")
+
+
 def cut(files: Iterable[File], cores: int) -> list[Split]:
     """Splits of a size that gives every core several of them."""
     files = list(files)

@@ -6,11 +6,14 @@ Everything heavy is imported inside the commands, Spark above all: no other comm
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from superpeer.cli.choosing import JsonOption
+from superpeer.cli.output import print_json
 from superpeer.errors import is_user_error
 
 if TYPE_CHECKING:
@@ -58,6 +61,7 @@ def profile(
         bool, typer.Option("--follow", help="Go on as files arrive in DATA, a directory, until interrupted.")
     ] = False,
     once: Annotated[bool, typer.Option("--once", help="With --follow: stop when all that is there is read.")] = False,
+    as_json: JsonOption = False,
     master: MasterOption = None,
     conf: ConfOption = None,
 ) -> None:
@@ -77,11 +81,22 @@ def profile(
     if follow:
         require_directory(data, out)
     else:
-        require_input(data)
+        require_input(data, out)
     outputs.prepare(out)
 
     def say(done: Profiled) -> None:
         found, manifest = done.profile, done.catalogue.manifest
+        if as_json:
+            summary = {
+                "triples": found.triples,
+                "resources": found.resources,
+                "properties": len(found.properties),
+                "rejected": manifest.rejected,
+                "files": _files(out, "profile.json", "advertisement.json", "report.html"),
+            }
+            # Whoever follows reads a line for each profile.
+            print_json(summary, indent=None if follow else 2)
+            return
         print(
             f"{found.triples:,} triples of {found.resources:,} resources with {len(found.properties):,} properties;"
             f" {manifest.rejected:,} rejected"
@@ -105,6 +120,7 @@ def coverage(
     data: DataArgument,
     subscriptions: SubscriptionsOption,
     out: OutOption,
+    as_json: JsonOption = False,
     master: MasterOption = None,
     conf: ConfOption = None,
 ) -> None:
@@ -120,11 +136,14 @@ def coverage(
     from superpeer.catalog.subscriptions import require_files
 
     for path in data:
-        require_input([path])
+        require_input([path], out)
     require_files(subscriptions)
     outputs.prepare(out)
     with _spark(master, conf) as (spark, steps):
         found = cover_files(spark, data, subscriptions, out, steps)
+    if as_json:
+        print_json(asdict(found) | {"files": _files(out, "coverage.json", "report.html")})
+        return
     print(
         f"{found.matched:,} of {found.distinct:,} subscriptions match something;"
         f" {found.resources_matched:,} of {found.resources:,} resources match; {found.rejected:,} rejected"
@@ -139,7 +158,11 @@ def coverage(
 
 @app.command()
 def poset(
-    subscriptions: SubscriptionsOption, out: OutOption, master: MasterOption = None, conf: ConfOption = None
+    subscriptions: SubscriptionsOption,
+    out: OutOption,
+    as_json: JsonOption = False,
+    master: MasterOption = None,
+    conf: ConfOption = None,
 ) -> None:
     """Say what the poset of subscriptions looks like, and what covering keeps off the wire.
 
@@ -153,6 +176,9 @@ def poset(
     outputs.prepare(out)
     with _spark(master, conf) as (spark, steps):
         found = poset_of_files(spark, subscriptions, out, steps)
+    if as_json:
+        print_json(asdict(found) | {"files": _files(out, "poset.json", "poset.svg", "report.html")})
+        return
     print(
         f"{found.asked:,} subscriptions, {found.places:,} places, {found.roots:,} roots:"
         f" covering keeps {100 * found.kept_off:.1f} % off the wire"
@@ -163,7 +189,13 @@ def poset(
 
 
 @app.command()
-def convert(data: DataArgument, out: OutOption, master: MasterOption = None, conf: ConfOption = None) -> None:
+def convert(
+    data: DataArgument,
+    out: OutOption,
+    as_json: JsonOption = False,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+) -> None:
     """Read RDF into Parquet once, so that other commands need not: they take the directory as DATA.
 
     superpeer catalog convert dump/ --out catalogue
@@ -172,11 +204,19 @@ def convert(data: DataArgument, out: OutOption, master: MasterOption = None, con
     from superpeer.catalog.ingest import convert as convert_files
     from superpeer.catalog.ingest import require_input
 
-    require_input(data)
+    require_input(data, out)
     outputs.prepare(out)
     with _spark(master, conf) as (spark, steps):
         manifest = convert_files(spark, data, str(out), steps).manifest
+    if as_json:
+        numbers = ("read", "triples", "repeated", "rejected")
+        print_json({name: getattr(manifest, name) for name in numbers} | {"files": [str(out)]})
+        return
     print(f"{manifest.triples:,} triples, {manifest.repeated:,} more came again, {manifest.rejected:,} rejected")
+
+
+def _files(directory: Path, *names: str) -> list[str]:
+    return [str(directory / name) for name in names]
 
 
 @contextmanager

@@ -38,6 +38,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("profile a.nt --out a.txt/o", "--out a.txt/o cannot be made a directory: Not a directory"),
         ("profile a.nt --out o --follow", "--follow takes one directory"),
         ("profile . --out o --follow", "--out must not lie inside"),
+        ("profile . --out o", "--out must not lie inside"),
         ("profile a.nt --out o --conf memory", "--conf memory is not of the form NAME=VALUE"),
         ("profile a.nt --out o", "Spark needs Java 17 or later"),
         ("profile nowhere://x.nt --out o", "nowhere://x.nt cannot be opened"),
