@@ -48,6 +48,12 @@ class Order:
         found: list[int] = self.parents[self.parents_at[place] : self.parents_at[place + 1]].tolist()
         return found
 
+    def children_of(self, place: int) -> list[int]:
+        found: list[int] = (
+            np.searchsorted(self.parents_at, np.flatnonzero(self.parents == place), "right") - 1
+        ).tolist()
+        return found
+
     def chain(self) -> list[int]:
         """A longest chain, from the most general down; none where nothing covers anything."""
         place = int(self.depth.argmax())

@@ -29,6 +29,7 @@ LINE_CHARACTERS = 31
 LAYER = 96
 IN_ROW = 5
 SHOWN_DEPTHS = 18
+SHOWN_CHAIN = 16
 NAME_STYLE = "fill:#1d2733;font:11px system-ui,sans-serif"
 NOTE_STYLE = "fill:#5b6875;font:10px system-ui,sans-serif"
 
@@ -78,9 +79,11 @@ def write_report(found: PosetStatistics, drawing: str) -> str:
     )
     chain = table(
         ("", "subscription"),
-        [(str(i + 1), code(clipped(text, 160))) for i, text in enumerate(found.chain[:30])],
+        [(str(i + 1), code(clipped(text, 160))) for i, text in enumerate(found.chain[:SHOWN_CHAIN])],
         frozenset({0}),
     )
+    if len(found.chain) > SHOWN_CHAIN:
+        chain = join([chain, note(f"{len(found.chain) - SHOWN_CHAIN:,} more follow.")])
     sections = [
         Section("What covering saves", covering, table(("", "number"), rows, frozenset({1}))),
         Section("Shape", shape, join([*depths, spread])),
@@ -89,7 +92,10 @@ def write_report(found: PosetStatistics, drawing: str) -> str:
     if found.chain:
         sections.append(Section("A longest chain", "Each covers the next.", chain))
     if drawing:
-        text = "Its places that cover most, with all links between them. The number is how many a place covers in all."
+        text = (
+            "The place with the most neighbours and those nearest to it, each below what covers it. The number is how"
+            " many a place covers in all."
+        )
         parts = [Html(f"<div class='scroll'>{drawing}</div>")]
         sections.append(
             Section("The largest component", text, join([*parts, note("The same drawing is in poset.svg.")]))
@@ -99,11 +105,10 @@ def write_report(found: PosetStatistics, drawing: str) -> str:
 
 
 def draw(places: list[tuple[int, int, int, str]], links: list[tuple[int, int]], whole: int) -> str:
-    """Places (number, depth, how many it covers, text) in layers by depth, the general ones on top."""
+    """Places (number, layer, how many it covers, text) in their layers, the general ones on top."""
     if not places:
         return ""
-    depths = sorted({depth for _, depth, _, _ in places})
-    layers = [[place for place in places if place[1] == depth] for depth in depths]
+    layers = [[place for place in places if place[1] == layer] for layer in sorted({place[1] for place in places})]
     at: dict[int, tuple[float, float]] = {}
     widest = max(map(len, layers))
     width = max(2, min(widest, IN_ROW)) * (BOX_WIDTH + GAP)

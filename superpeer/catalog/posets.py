@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 from superpeer.catalog import outputs
 from superpeer.catalog.asking import Asked, read_table
 from superpeer.catalog.order import Order, order_of
+from superpeer.catalog.poset_picture import Drawn, choose
 from superpeer.catalog.poset_report import draw, write_report
 from superpeer.catalog.progress import SILENT, Steps
 from superpeer.catalog.subscriptions import read_subscriptions
@@ -38,7 +39,6 @@ from superpeer.catalog.subscriptions import read_subscriptions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DRAWN = 28
 SHOWN = 12
 ROWS_OF_GROUP = 1 << 20
 """About so many pairs are written at a time."""
@@ -71,16 +71,6 @@ class PosetStatistics:
     def kept_off(self) -> float:
         """The share of all who ask that covering keeps off a link: only roots are forwarded, once."""
         return 1 - self.roots / self.asked
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """What is drawn of the largest component: places (number, depth, how many it covers, text), the links between them,
-    and how many places it has."""
-
-    places: list[tuple[int, int, int, str]]
-    links: list[tuple[int, int]]
-    whole: int
 
 
 def poset_of_files(
@@ -132,7 +122,7 @@ def arrange(path: str, out: str, rejected: int) -> tuple[PosetStatistics, Drawn]
     pq.write_table(places, _new_table(Path(out), "places"))
     _write_pairs(Path(out), "pairs", order.above, order.above_at)
     _write_pairs(Path(out), "hasse", order.parents, order.parents_at)
-    drawn = _largest(places, order)
+    drawn = choose(places, order)
     return _statistics(places, order, read.column("text"), len(read), rejected), drawn
 
 
@@ -189,30 +179,3 @@ def _statistics(
 def _spread(numbers: Any) -> tuple[tuple[int, int], ...]:
     values, often = np.unique(numbers, return_counts=True)
     return tuple(zip(values.tolist(), often.tolist(), strict=True))
-
-
-def _largest(places: pa.Table, order: Order) -> Drawn:
-    """Of the largest component the places that cover most, with the links between them, and how many it has. Whatever
-    is above one of them covers more, so nothing is missing between two."""
-    components = places.column("component").to_numpy()
-    sizes = np.bincount(components)
-    largest = int(sizes.argmax())
-    if sizes[largest] < 2:
-        return Drawn([], [], 0)
-    mine = places.filter(pa.array(components == largest))
-    ranked = mine.sort_by([("below", "descending"), ("depth", "ascending"), ("place", "ascending")])
-    chosen = set(ranked.column("place")[:DRAWN].to_pylist())
-    links = _links_among(chosen, order)
-    if not links:
-        # Those that cover most have nothing to do with each other: one of them with what is next below it.
-        first = ranked.column("place")[0].as_py()
-        children = np.searchsorted(order.parents_at, np.flatnonzero(order.parents == first), "right") - 1
-        links = _links_among({first, *children[: DRAWN - 1].tolist()}, order)
-    linked = {number for link in links for number in link}
-    shown = ranked.filter(pc.is_in(ranked.column("place"), pa.array(sorted(linked))))
-    columns = (shown.column(name).to_pylist() for name in ("place", "depth", "below", "text"))
-    return Drawn(list(zip(*columns, strict=True)), links, int(sizes[largest]))
-
-
-def _links_among(chosen: set[int], order: Order) -> list[tuple[int, int]]:
-    return sorted((parent, place) for place in chosen for parent in order.parents_of(place) if parent in chosen)
