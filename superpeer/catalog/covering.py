@@ -122,7 +122,7 @@ def _summary(
         f.sum(f.col("matched") * f.col("asked")).alias("notifications"),
     ).first()
     assert row is not None
-    most = whole.orderBy(f.col("matched").desc(), "text").limit(SHOWN).collect()
+    most = whole.where("matched > 0").orderBy(f.col("matched").desc(), "text").limit(SHOWN).collect()
     counts = whole.groupBy("matched").count().orderBy("matched").collect()
     per_resource = by_resources.groupBy("subscriptions").count().orderBy("subscriptions").collect()
     resource_counts = [(one["subscriptions"], one["count"]) for one in per_resource]

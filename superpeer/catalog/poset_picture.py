@@ -1,4 +1,4 @@
-"""What is drawn of a poset: of its largest component the place with the most neighbours, and what is nearest to it."""
+"""What is drawn of a poset: of its largest component the place with the most neighbours, and what is around it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 from superpeer.catalog.order import Order
 
 DRAWN = 28
+BRANCHES = 8
+"""So many neighbours of a place are drawn for its sake, so that there is room for theirs."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,16 @@ def choose(places: pa.Table, order: Order) -> Drawn:
     # It grows as it is walked through: what was reached first is looked around first.
     for place in chosen:
         near = {*order.parents_of(place), *order.children_of(place)}.difference(chosen)
-        chosen += sorted(near, key=lambda one: (-covers[one], one))[: DRAWN - len(chosen)]
+        chosen += sorted(near, key=lambda one: (-covers[one], one))[: min(BRANCHES, DRAWN - len(chosen))]
     links = sorted((parent, place) for place in chosen for parent in order.parents_of(place) if parent in chosen)
     shown = mine.filter(pc.is_in(mine.column("place"), pa.array(chosen)))
     texts = dict(zip(shown.column("place").to_pylist(), shown.column("text").to_pylist(), strict=True))
     layers: dict[int, int] = {}
     for place in sorted(chosen, key=lambda one: (int(order.depth[one]), one)):
         layers[place] = max((layers[above] + 1 for above, below in links if below == place), default=0)
+    # What nothing covers stands right above what it covers.
+    for place in {above for above, _ in links}.difference(below for _, below in links):
+        layers[place] = min(layers[below] for above, below in links if above == place) - 1
     return Drawn(
         [(place, layer, covers[place], texts[place]) for place, layer in layers.items()], links, int(sizes[largest])
     )

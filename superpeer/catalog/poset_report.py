@@ -24,9 +24,9 @@ from superpeer.catalog.plots import bars, log_histogram
 if TYPE_CHECKING:
     from superpeer.catalog.posets import PosetStatistics
 
-BOX_WIDTH, BOX_HEIGHT, GAP = 200, 50, 12
+BOX_WIDTH, BOX_HEIGHT, GAP = 200, 64, 12
 LINE_CHARACTERS = 31
-LAYER = 96
+LAYER = 104
 IN_ROW = 5
 SHOWN_DEPTHS = 18
 SHOWN_CHAIN = 16
@@ -77,11 +77,7 @@ def write_report(found: PosetStatistics, drawing: str) -> str:
     general = table(
         ("subscription", "covers"), [(code(clipped(text, 140)), n) for text, n in found.most_general], frozenset({1})
     )
-    chain = table(
-        ("", "subscription"),
-        [(str(i + 1), code(clipped(text, 160))) for i, text in enumerate(found.chain[:SHOWN_CHAIN])],
-        frozenset({0}),
-    )
+    chain = table(("subscription",), [(code(clipped(text, 160)),) for text in found.chain[:SHOWN_CHAIN]])
     if len(found.chain) > SHOWN_CHAIN:
         chain = join([chain, note(f"{len(found.chain) - SHOWN_CHAIN:,} more follow.")])
     sections = [
@@ -93,8 +89,8 @@ def write_report(found: PosetStatistics, drawing: str) -> str:
         sections.append(Section("A longest chain", "Each covers the next.", chain))
     if drawing:
         text = (
-            "The place with the most neighbours and those nearest to it, each below what covers it. The number is how"
-            " many a place covers in all."
+            "The place with the most neighbours, and of those around it some that cover most, each below what covers"
+            " it. The number is how many a place covers in all."
         )
         parts = [Html(f"<div class='scroll'>{drawing}</div>")]
         sections.append(
@@ -141,7 +137,7 @@ def draw(places: list[tuple[int, int, int, str]], links: list[tuple[int, int]], 
             f"<g><title>{escaped(text)}</title><rect x='{x - BOX_WIDTH / 2:.1f}' y='{top:.1f}' width='{BOX_WIDTH}'"
             f" height='{BOX_HEIGHT}' rx='5' fill='#eef3f8' stroke='{COLOURS[0]}'/>"
             f"{_lines(said, x, top)}"
-            f"<text x='{x:.1f}' y='{top + 43:.1f}' text-anchor='middle' style='{NOTE_STYLE}'>"
+            f"<text x='{x:.1f}' y='{top + BOX_HEIGHT - 7:.1f}' text-anchor='middle' style='{NOTE_STYLE}'>"
             f"covers {covers:,}</text></g>"
         )
     caption = f"{len(places):,} of {whole:,} places"
@@ -155,9 +151,9 @@ def draw(places: list[tuple[int, int, int, str]], links: list[tuple[int, int]], 
 
 
 def _lines(text: str, x: float, top: float) -> str:
-    """A text on one or two lines of a box."""
-    lines = wrap(text, LINE_CHARACTERS, max_lines=2, placeholder=" …", break_long_words=True) or [""]
-    starts = (top + 22,) if len(lines) == 1 else (top + 15, top + 29)
+    """A text on up to three lines of a box."""
+    lines = wrap(text, LINE_CHARACTERS, max_lines=3, placeholder=" …", break_long_words=True) or [""]
+    starts = [top + 29 - 7 * (len(lines) - 1) + 14 * i for i in range(len(lines))]
     return "".join(
         f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='middle' style='{NAME_STYLE}'>{escaped(line)}</text>"
         for y, line in zip(starts, lines, strict=True)

@@ -156,3 +156,11 @@ def test_the_poset_is_that_of_the_reference(spark: "SparkSession", tmp_path: Pat
         assert qel.subsumes(qel.parse(general), qel.parse(special))
     assert json.loads((out / "poset.json").read_text())["places"] == len(set(places))
     assert len(order) > 50
+
+    # The same in another order and other files, and into the same directory.
+    lines = asked.read_text().splitlines(keepends=True)
+    for name, some in (("a.txt", lines[1::2]), ("b.txt", lines[::2][::-1])):
+        (tmp_path / name).write_text("".join(some))
+    before = [pq.read_table(out / name) for name in ("places.parquet", "pairs.parquet", "hasse.parquet")]
+    assert poset_of_files(spark, [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")], out) == found
+    assert [pq.read_table(out / name) for name in ("places.parquet", "pairs.parquet", "hasse.parquet")] == before
