@@ -10,7 +10,7 @@ import networkx as nx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import qel
@@ -79,12 +79,14 @@ def distinct(asked: list[qel.Query]) -> list[qel.Query]:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(queries(leaves=4), min_size=1, max_size=25))
 def test_the_order_is_that_of_comparing_all_with_all_operators(asked: list[qel.Query]) -> None:
+    assume(any(map(qel.is_satisfiable, asked)))
     check_order(distinct(asked))
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(chapter_queries(), min_size=1, max_size=25))
 def test_the_order_is_that_of_comparing_all_in_the_chapters_language(asked: list[qel.Query]) -> None:
+    assume(any(map(qel.is_satisfiable, asked)))
     check_order(distinct(asked))
 
 
