@@ -5,7 +5,7 @@ Queries that cover each other are one *place*, named by the smallest number. Fro
 components, and the width, which by Dilworth's theorem is the number of places less the largest matching of places with
 places above them.
 
-Four bytes are held for each pair, and about two kilobytes for each subscription.
+Four bytes are held for each pair, and about three kilobytes for each subscription.
 """
 
 from __future__ import annotations
