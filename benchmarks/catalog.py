@@ -192,41 +192,60 @@ def _oxigraph(path: Path) -> float:
 
 
 def _took(do: Callable[[], Any]) -> Took:
-    with _memory() as most:
-        started, used = time.perf_counter(), _processor_s()
+    with _watching() as watched:
+        started = time.perf_counter()
         do()
-        seconds, used = time.perf_counter() - started, _processor_s() - used
-    return Took(seconds, used, most[0])
+        seconds = time.perf_counter() - started
+    return Took(seconds, watched.processor_s, watched.peak_bytes)
 
 
-def _processor_s() -> float:
-    """What this process and all below it have used, with those that ended and were waited for."""
-    ticks = 0
+class _Watched:
+    """What this process and all below it use. Spark's workers may end, and nobody waits for all of them, so that what
+    each has used is noted while it is there."""
+
+    def __init__(self) -> None:
+        self.peak_bytes = 0
+        self._before = _ticks()
+        self._last = dict(self._before)
+
+    def look(self) -> None:
+        self._last |= _ticks()
+        self.peak_bytes = max(self.peak_bytes, sum(map(_resident_bytes, _tree(os.getpid()))))
+
+    @property
+    def processor_s(self) -> float:
+        used = sum(ticks - self._before.get(process, 0) for process, ticks in self._last.items())
+        return used / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def _watching() -> Iterator[_Watched]:
+    watched, ended = _Watched(), threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.5):
+            watched.look()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield watched
+    finally:
+        ended.set()
+        watcher.join()
+        watched.look()
+
+
+def _ticks() -> dict[int, int]:
+    """What each process has used itself."""
+    found = {}
     for process in _tree(os.getpid()):
         try:
             fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-@contextmanager
-def _memory() -> Iterator[list[int]]:
-    """The largest sum of what this process and all below it hold in memory, in bytes."""
-    most, ended = [0], threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(0.5):
-            most[0] = max(most[0], sum(map(_resident_bytes, _tree(os.getpid()))))
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield most
-    finally:
-        ended.set()
-        watcher.join()
+        found[process] = sum(map(int, fields[11:13]))
+    return found
 
 
 def _tree(process: int) -> list[int]:

@@ -13,38 +13,22 @@ Samples are the resources with the smallest hashes among those that match, so th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.dataset
 
-import qel
-from qel import Advertisement
-from qel.values import Description, Kind, Value
 from superpeer.catalog.advertising import LEVELS
-from superpeer.catalog.columns import BLANK, URI
+from superpeer.catalog.asking import read_test
+from superpeer.catalog.record_matching import SAMPLES, match_batches
 from superpeer.catalog.session import cores
-from superpeer.catalog.subscriptions import load
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SAMPLES = 5
-CHUNK = 512
 FLOODING = "flooding"
 
-_MATCHED = pa.schema(
-    [
-        ("resource", pa.string()),
-        ("matches", pa.int64()),
-        ("number", pa.int64()),
-        ("samples", pa.list_(pa.struct([("mark", pa.int64()), ("resource", pa.string())]))),
-    ]
-)
 MATCHED = "resource string, matches long, number long, samples array<struct<mark: long, resource: string>>"
 
 
@@ -68,11 +52,11 @@ def properties_of(table: DataFrame) -> list[str]:
     def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         names: set[str] = set()
         for batch in batches:
-            for form in batch.column(0).to_pylist():
-                names.update(pattern.property for pattern in load(form).triples)
+            written = batch.column(0).flatten().flatten().unique().to_pylist()
+            names.update(read_test(test)[0] for test in written)
         yield pa.RecordBatch.from_arrays([pa.array(sorted(names), pa.string())], names=["property"])
 
-    rows = table.select("form").mapInArrow(find, "property string").distinct().collect()
+    rows = table.select("tests").mapInArrow(find, "property string").distinct().collect()
     return sorted(row["property"] for row in rows)
 
 
@@ -85,10 +69,10 @@ def match_records(spark: SparkSession, triples: DataFrame, names: list[str], sub
     grouped = (
         wanted.withColumn("mark", f.xxhash64("subject"))
         .repartition(cores(spark) * 2, "mark")
-        .sortWithinPartitions("mark", "subject", "predicate", "kind", "object", "language", "datatype")
+        .sortWithinPartitions("mark", "subject")
         .select("mark", "subject", "predicate", "object", "kind", "language")
     )
-    return grouped.mapInArrow(lambda batches: _match(batches, subscriptions), MATCHED)
+    return grouped.mapInArrow(lambda batches: match_batches(batches, subscriptions), MATCHED)
 
 
 def by_subscription(matched: DataFrame) -> DataFrame:
@@ -111,31 +95,20 @@ def by_resource(matched: DataFrame) -> DataFrame:
     return matched.where(f.col("number").isNull()).select("resource", f.col("matches").alias("subscriptions"))
 
 
-def route(
-    table: DataFrame, matched: DataFrame, peer: str, advertisements: dict[str, Advertisement], sizes: dict[str, int]
-) -> list[Routing]:
-    """What each level forwards to a peer, and how much of it is needless."""
+def route(table: DataFrame, matched: DataFrame, peer: str, place: int, sizes: dict[str, int]) -> list[Routing]:
+    """What each level forwards to a peer, and how much of it is needless. In the column `covered` the levels of the
+    peer begin at some place."""
     from pyspark.sql import functions as f
 
-    levels = list(LEVELS)
-
-    def decide(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            queries = [load(form) for form in batch.column(1).to_pylist()]
-            found = [[qel.covers(advertisements[level], query) for query in queries] for level in levels]
-            columns = [batch.column(0), *(pa.array(one, pa.bool_()) for one in found)]
-            yield pa.RecordBatch.from_arrays(columns, names=["number", *levels])
-
-    schema = "number long, " + ", ".join(f"{level} boolean" for level in levels)
-    decided = table.select("number", "form").mapInArrow(decide, schema)
-    joined = decided.join(matched.select("number", "matched"), "number", "left").withColumn(FLOODING, f.lit(True))
+    joined = table.select("number", "covered").join(matched.select("number", "matched"), "number", "left")
     matches = f.coalesce(f.col("matched"), f.lit(0)) > 0
     columns = [f.count("*").alias("all")]
-    for level in (FLOODING, *levels):
+    covering = {FLOODING: f.lit(True)} | {level: f.col("covered")[place + i] for i, level in enumerate(LEVELS)}
+    for level, covers in covering.items():
         columns += [
-            f.count(f.when(f.col(level), 1)).alias(f"{level}_forwarded"),
-            f.count(f.when(f.col(level) & matches, 1)).alias(f"{level}_useful"),
-            f.count(f.when(~f.col(level) & matches, 1)).alias(f"{level}_missed"),
+            f.count(f.when(covers, 1)).alias(f"{level}_forwarded"),
+            f.count(f.when(covers & matches, 1)).alias(f"{level}_useful"),
+            f.count(f.when(~covers & matches, 1)).alias(f"{level}_missed"),
         ]
     row = joined.agg(*columns).first()
     assert row is not None
@@ -150,93 +123,5 @@ def route(
             row[f"{level}_forwarded"] - row[f"{level}_useful"],
             row[f"{level}_missed"],
         )
-        for level in (FLOODING, *levels)
+        for level in covering
     ]
-
-
-class _Index:
-    """All subscriptions in the matcher, and the numbers by which the table knows them."""
-
-    def __init__(self, path: str) -> None:
-        from superpeer.matching.matcher import Matcher
-
-        self._matcher: Matcher[int] = Matcher()
-        numbers: dict[int, int] = {}
-        table = pa.dataset.dataset(path).to_table(columns=["number", "form"]).sort_by("number")
-        for number, form in zip(table.column("number").to_pylist(), table.column("form").to_pylist(), strict=True):
-            numbers[self._matcher.add(number, load(form))] = number
-        self.size = len(numbers)
-        self._numbers = np.zeros(max(numbers, default=0) + 1, np.int64)
-        for inner, number in numbers.items():
-            self._numbers[inner] = number
-
-    def match(self, batch: list[Description]) -> list[Any]:
-        return [self._numbers[found.numbers] for found in self._matcher.match_many(batch)]
-
-
-@lru_cache(maxsize=1)
-def _index(path: str) -> _Index:
-    """One for each Python worker, however many tasks it runs."""
-    return _Index(path)
-
-
-def _match(batches: Iterator[pa.RecordBatch], path: str) -> Iterator[pa.RecordBatch]:
-    index = _index(path)
-    counts = np.zeros(index.size, np.int64)
-    samples: dict[int, list[dict[str, Any]]] = {}
-    for chunk in _chunks(_descriptions(batches)):
-        found = index.match([description for _, description in chunk])
-        names, matches = [], []
-        for (mark, description), numbers in zip(chunk, found, strict=True):
-            if not len(numbers):
-                continue
-            names.append(description.subject.text)
-            matches.append(len(numbers))
-            # Resources come in the order of their marks, so that the first ones are the sample.
-            few = numbers[counts[numbers] < SAMPLES]
-            counts[numbers] += 1
-            for number in few.tolist():
-                samples.setdefault(number, []).append({"mark": mark, "resource": description.subject.text})
-        if names:
-            yield _rows(names, matches, [None] * len(names), [None] * len(names))
-    matched = np.flatnonzero(counts).tolist()
-    if matched:
-        none = [None] * len(matched)
-        yield _rows(none, counts[matched].tolist(), matched, [samples[number] for number in matched])
-
-
-def _rows(names: Sequence[Any], matches: list[int], numbers: Sequence[Any], samples: Sequence[Any]) -> pa.RecordBatch:
-    columns = (names, matches, numbers, samples)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column, field.type) for column, field in zip(columns, _MATCHED, strict=True)], schema=_MATCHED
-    )
-
-
-def _descriptions(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Description]]:
-    """Triples that come sorted by subject, as what is said of each. Only one subject is held."""
-    last: str | None = None
-    description = Description(Value(Kind.URI, ""))
-    at = 0
-    for batch in batches:
-        for mark, subject, predicate, text, kind, language in zip(
-            *(column.to_pylist() for column in batch.columns), strict=True
-        ):
-            if subject != last:
-                if last is not None:
-                    yield at, description
-                description, last, at = Description(Value(Kind.URI, subject)), subject, mark
-            node = Value(Kind.URI if kind == URI else Kind.BLANK if kind == BLANK else Kind.LITERAL, text, language)
-            description.values.setdefault(predicate, []).append(node)
-    if last is not None:
-        yield at, description
-
-
-def _chunks(found: Iterator[tuple[int, Description]]) -> Iterator[list[tuple[int, Description]]]:
-    held: list[tuple[int, Description]] = []
-    for one in found:
-        held.append(one)
-        if len(held) >= CHUNK:
-            yield held
-            held = []
-    if held:
-        yield held

@@ -46,9 +46,13 @@ def write_report(found: Covered) -> str:
     sections = [
         Section("What each level is worth", text, _routing(found)),
         Section("Who is notified of how much", spread, _spread(found)),
-        Section("Subscriptions that match most", "Ties are in the order of the alphabet.", _most(found)),
     ]
-    subtitle = f"{found.asked:,} subscriptions and {found.resources:,} resources"
+    if found.most:
+        sections.append(
+            Section("Subscriptions that match most", "Ties are in the order of the alphabet.", _most(found))
+        )
+    resources = "resource" if found.resources == 1 else "resources"
+    subtitle = f"{found.asked:,} subscriptions and {found.resources:,} {resources}"
     if found.rejected:
         lines = "line is" if found.rejected == 1 else "lines are"
         subtitle += f"; {found.rejected:,} {lines} no subscription, see the table rejected"

@@ -18,8 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qel import Advertisement
 from superpeer.catalog import outputs
 from superpeer.catalog.advertising import LEVELS, advise, size_bytes
+from superpeer.catalog.catalogue import Catalogue
 from superpeer.catalog.coverage import Routing, by_resource, by_subscription, match_records, properties_of, route
 from superpeer.catalog.coverage_report import write_report
 from superpeer.catalog.ingest import convert
@@ -50,6 +52,16 @@ class Covered:
     resource_counts: tuple[tuple[int, int], ...]
 
 
+@dataclass(frozen=True)
+class _Peer:
+    """A peer with its catalogue, and what it would advertise at each level."""
+
+    name: str
+    catalogue: Catalogue
+    resources: int
+    advertisements: dict[str, Advertisement]
+
+
 def cover_files(
     spark: SparkSession, paths: Sequence[str], subscriptions: Sequence[str], directory: Path, steps: Steps = SILENT
 ) -> Covered:
@@ -57,39 +69,40 @@ def cover_files(
 
     outputs.prepare(directory)
     scratch = directory / "scratch"
-    steps.say("reading subscriptions")
-    read = read_subscriptions(spark, subscriptions, str(scratch))
-    names = properties_of(read.table)
-    routing: list[Routing] = []
-    resources = 0
-    for number, (peer, path) in enumerate(zip(_peer_names(paths), paths, strict=True)):
+    peers = []
+    for number, (name, path) in enumerate(zip(_peer_names(paths), paths, strict=True)):
         catalogue = convert(spark, [path], str(directory / f"catalogue-{number}"), steps)
         found = catalogue.profile()
-        advertisements = dict(advise(found).advertisements)
-        resources += found.resources
-        steps.say(f"matching {found.resources:,} resources of {peer} with {read.distinct:,} subscriptions")
-        matched = match_records(spark, catalogue.triples(spark), names, str(scratch / "subscriptions"))
+        peers.append(_Peer(name, catalogue, found.resources, dict(advise(found).advertisements)))
+    steps.say("reading subscriptions")
+    advertisements = [peer.advertisements[level] for peer in peers for level in LEVELS]
+    read = read_subscriptions(spark, subscriptions, str(scratch), advertisements)
+    properties = properties_of(read.table)
+    routing: list[Routing] = []
+    for number, peer in enumerate(peers):
+        steps.say(f"matching {peer.resources:,} resources of {peer.name} with {read.distinct:,} subscriptions")
+        matched = match_records(spark, peer.catalogue.triples(spark), properties, read.path)
         matched.write.mode("overwrite").parquet(str(scratch / f"matched-{number}"))
         matched = spark.read.parquet(str(scratch / f"matched-{number}"))
         mode = "overwrite" if number == 0 else "append"
-        named = f.lit(peer).alias("peer")
+        named = f.lit(peer.name).alias("peer")
         by_subscription(matched).select(named, "*").write.mode(mode).parquet(str(directory / "matches.parquet"))
         by_resource(matched).select(named, "*").write.mode(mode).parquet(str(directory / "resources.parquet"))
-        steps.say(f"asking what each level forwards to {peer}")
-        mine = spark.read.parquet(str(directory / "matches.parquet")).where(f.col("peer") == peer)
-        sizes = {level: size_bytes(advertisements[level]) for level in LEVELS}
-        routing += route(read.table, mine, peer, advertisements, sizes)
+        steps.say(f"counting what each level forwards to {peer.name}")
+        mine = spark.read.parquet(str(directory / "matches.parquet")).where(f.col("peer") == peer.name)
+        sizes = {level: size_bytes(peer.advertisements[level]) for level in LEVELS}
+        routing += route(read.table, mine, peer.name, number * len(LEVELS), sizes)
     matches = spark.read.parquet(str(directory / "matches.parquet"))
     totals = matches.groupBy("number").agg(
         f.sum("matched").alias("matched"), f.flatten(f.array_sort(f.collect_list("samples"))).alias("samples")
     )
-    whole = read.table.drop("form").join(totals, "number", "left").fillna(0, ["matched"])
+    whole = read.table.drop("tests", "covered").join(totals, "number", "left").fillna(0, ["matched"])
     whole.orderBy("number").write.mode("overwrite").parquet(str(directory / "subscriptions.parquet"))
     read.rejected.write.mode("overwrite").parquet(str(directory / "rejected.parquet"))
     steps.say("writing the report")
     whole = spark.read.parquet(str(directory / "subscriptions.parquet"))
     by_resources = spark.read.parquet(str(directory / "resources.parquet"))
-    summary = _summary(whole, by_resources, routing, read.rejected_count, resources)
+    summary = _summary(whole, by_resources, routing, read.rejected_count, sum(peer.resources for peer in peers))
     outputs.write_table(directory, "routing", Routing, routing)
     outputs.write_json(directory / "coverage.json", asdict(summary))
     (directory / "report.html").write_text(write_report(summary), encoding="utf-8")
@@ -109,7 +122,7 @@ def _summary(
         f.sum(f.col("matched") * f.col("asked")).alias("notifications"),
     ).first()
     assert row is not None
-    most = whole.orderBy(f.col("matched").desc(), "text").limit(SHOWN).collect()
+    most = whole.where("matched > 0").orderBy(f.col("matched").desc(), "text").limit(SHOWN).collect()
     counts = whole.groupBy("matched").count().orderBy("matched").collect()
     per_resource = by_resources.groupBy("subscriptions").count().orderBy("subscriptions").collect()
     resource_counts = [(one["subscriptions"], one["count"]) for one in per_resource]

@@ -24,11 +24,12 @@ from superpeer.catalog.plots import bars, log_histogram
 if TYPE_CHECKING:
     from superpeer.catalog.posets import PosetStatistics
 
-BOX_WIDTH, BOX_HEIGHT, GAP = 200, 50, 12
+BOX_WIDTH, BOX_HEIGHT, GAP = 200, 64, 12
 LINE_CHARACTERS = 31
-LAYER = 96
+LAYER = 104
 IN_ROW = 5
 SHOWN_DEPTHS = 18
+SHOWN_CHAIN = 16
 NAME_STYLE = "fill:#1d2733;font:11px system-ui,sans-serif"
 NOTE_STYLE = "fill:#5b6875;font:10px system-ui,sans-serif"
 
@@ -40,7 +41,7 @@ def write_report(found: PosetStatistics, drawing: str) -> str:
         ("roots", f"{found.roots:,}"),
         ("kept off the wire", f"{100 * found.kept_off:.1f} %"),
         ("deepest chain", f"{found.depth + 1:,}"),
-        ("width" if found.width_is_exact else "width, at least", f"{found.width:,}"),
+        ("width", f"{found.width:,}"),
     ]
     rows: list[tuple[str, object]] = [
         ("subscriptions", found.asked),
@@ -76,11 +77,9 @@ def write_report(found: PosetStatistics, drawing: str) -> str:
     general = table(
         ("subscription", "covers"), [(code(clipped(text, 140)), n) for text, n in found.most_general], frozenset({1})
     )
-    chain = table(
-        ("", "subscription"),
-        [(str(i + 1), code(clipped(text, 160))) for i, text in enumerate(found.chain[:30])],
-        frozenset({0}),
-    )
+    chain = table(("subscription",), [(code(clipped(text, 160)),) for text in found.chain[:SHOWN_CHAIN]])
+    if len(found.chain) > SHOWN_CHAIN:
+        chain = join([chain, note(f"{len(found.chain) - SHOWN_CHAIN:,} more follow.")])
     sections = [
         Section("What covering saves", covering, table(("", "number"), rows, frozenset({1}))),
         Section("Shape", shape, join([*depths, spread])),
@@ -89,7 +88,10 @@ def write_report(found: PosetStatistics, drawing: str) -> str:
     if found.chain:
         sections.append(Section("A longest chain", "Each covers the next.", chain))
     if drawing:
-        text = "Its places that cover most, with all links between them. The number is how many a place covers in all."
+        text = (
+            "The place with the most neighbours, and of those around it some that cover most, each below what covers"
+            " it. The number is how many a place covers in all."
+        )
         parts = [Html(f"<div class='scroll'>{drawing}</div>")]
         sections.append(
             Section("The largest component", text, join([*parts, note("The same drawing is in poset.svg.")]))
@@ -99,11 +101,10 @@ def write_report(found: PosetStatistics, drawing: str) -> str:
 
 
 def draw(places: list[tuple[int, int, int, str]], links: list[tuple[int, int]], whole: int) -> str:
-    """Places (number, depth, how many it covers, text) in layers by depth, the general ones on top."""
+    """Places (number, layer, how many it covers, text) in their layers, the general ones on top."""
     if not places:
         return ""
-    depths = sorted({depth for _, depth, _, _ in places})
-    layers = [[place for place in places if place[1] == depth] for depth in depths]
+    layers = [[place for place in places if place[1] == layer] for layer in sorted({place[1] for place in places})]
     at: dict[int, tuple[float, float]] = {}
     widest = max(map(len, layers))
     width = max(2, min(widest, IN_ROW)) * (BOX_WIDTH + GAP)
@@ -136,7 +137,7 @@ def draw(places: list[tuple[int, int, int, str]], links: list[tuple[int, int]], 
             f"<g><title>{escaped(text)}</title><rect x='{x - BOX_WIDTH / 2:.1f}' y='{top:.1f}' width='{BOX_WIDTH}'"
             f" height='{BOX_HEIGHT}' rx='5' fill='#eef3f8' stroke='{COLOURS[0]}'/>"
             f"{_lines(said, x, top)}"
-            f"<text x='{x:.1f}' y='{top + 43:.1f}' text-anchor='middle' style='{NOTE_STYLE}'>"
+            f"<text x='{x:.1f}' y='{top + BOX_HEIGHT - 7:.1f}' text-anchor='middle' style='{NOTE_STYLE}'>"
             f"covers {covers:,}</text></g>"
         )
     caption = f"{len(places):,} of {whole:,} places"
@@ -150,9 +151,9 @@ def draw(places: list[tuple[int, int, int, str]], links: list[tuple[int, int]], 
 
 
 def _lines(text: str, x: float, top: float) -> str:
-    """A text on one or two lines of a box."""
-    lines = wrap(text, LINE_CHARACTERS, max_lines=2, placeholder=" …", break_long_words=True) or [""]
-    starts = (top + 22,) if len(lines) == 1 else (top + 15, top + 29)
+    """A text on up to three lines of a box."""
+    lines = wrap(text, LINE_CHARACTERS, max_lines=3, placeholder=" …", break_long_words=True) or [""]
+    starts = [top + 29 - 7 * (len(lines) - 1) + 14 * i for i in range(len(lines))]
     return "".join(
         f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='middle' style='{NAME_STYLE}'>{escaped(line)}</text>"
         for y, line in zip(starts, lines, strict=True)

@@ -2,127 +2,123 @@
 
 A file whose name ends in `.qel` holds one query, which may take several lines; any other has a query on each line, and
 lines that are empty or start with `#` say nothing. Files may be packed. What is no query, or can match nothing, is
-rejected with the reason, and never stops the job.
+rejected with the reason, and never stops the job. Each text is parsed once, however many wrote it.
 
     number      from 0, in the order of ids
     id          what the query means (`qel.canonical_id`): the same for all who ask for the same
     text        the query as one of them wrote it: the first in the alphabet
     asked       how many ask for it
-    form        the parsed query, for tasks to come
+    tests       what it asks for (`superpeer.catalog.asking`)
+    covered     whether each of some advertisements covers it
 """
 
 from __future__ import annotations
 
-import io
-import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 import qel
-from qel.regions import ANY
+from qel import Advertisement
+from superpeer.catalog.asking import TESTS, Writer
 from superpeer.catalog.inputs import UnreadableCatalogue, uri_of
+from superpeer.catalog.session import cores
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MAX_QUERY_CHARACTERS = 100_000
+TASKS_FOR_CORE = 4
 
-_PARSED = pa.schema([("text", pa.string()), ("id", pa.string()), ("form", pa.binary()), ("reason", pa.string())])
-PARSED = "text string, id string, form binary, reason string"
+_PARSED = pa.schema(
+    [
+        ("text", pa.string()),
+        ("times", pa.int64()),
+        ("id", pa.string()),
+        ("tests", TESTS),
+        ("covered", pa.list_(pa.bool_())),
+        ("reason", pa.string()),
+    ]
+)
+PARSED = "text string, times long, id string, tests array<array<binary>>, covered array<boolean>, reason string"
+
+_PARTITION_SHIFT = 33
+"""Spark's increasing ids are the number of a partition and that of a row in it, so much apart."""
 
 
 @dataclass(frozen=True)
 class Subscriptions:
-    """The table of subscriptions, and how many there are."""
+    """The table of subscriptions, where it stands, and how many there are."""
 
     table: DataFrame
+    path: str
     rejected: DataFrame
     distinct: int
     asked: int
     rejected_count: int
 
 
-def read_subscriptions(spark: SparkSession, paths: Sequence[str], scratch: str) -> Subscriptions:
+def read_subscriptions(
+    spark: SparkSession, paths: Sequence[str], scratch: str, advertisements: Sequence[Advertisement] = ()
+) -> Subscriptions:
     """Parses files of subscriptions into a table in the directory `scratch`."""
     from pyspark.sql import functions as f
 
-    parsed = _texts(spark, paths).mapInArrow(_parse, PARSED)
-    parsed.write.mode("overwrite").parquet(f"{scratch}/parsed")
-    parsed = spark.read.parquet(f"{scratch}/parsed")
-    right = parsed.where(f.col("id") != "")
-    firsts = right.groupBy("id").agg(
-        f.min("text").alias("text"), f.count("*").alias("asked"), f.first("form").alias("form")
+    texts = _texts(spark, paths).repartition(cores(spark) * TASKS_FOR_CORE, "text")
+    texts = texts.groupBy("text").agg(f.count("*").alias("times"))
+    texts.mapInArrow(lambda batches: _parse(batches, advertisements), PARSED).write.mode("overwrite").parquet(
+        f"{scratch}/parsed"
     )
-    numbers = _numbered(spark, right.select("id").distinct())
-    firsts.join(numbers, "id").write.mode("overwrite").parquet(f"{scratch}/subscriptions")
-    table = spark.read.parquet(f"{scratch}/subscriptions")
-    rejected = parsed.where(f.col("id") == "").select("text", "reason")
+    parsed = spark.read.parquet(f"{scratch}/parsed")
+    rejected = parsed.where(f.col("id") == "").select("text", "times", "reason")
+    first = f.min(f.struct("text", "tests", "covered")).alias("first")
+    meanings = parsed.where(f.col("id") != "").groupBy("id").agg(first, f.sum("times").alias("asked"))
+    path = f"{scratch}/subscriptions"
+    ordered = meanings.select("id", "first.*", "asked").orderBy("id")
+    ordered.withColumn("at", f.monotonically_increasing_id()).write.mode("overwrite").parquet(path)
+    table = _numbered(spark, path)
     totals = table.agg(f.count("*").alias("distinct"), f.sum("asked").alias("asked")).first()
     assert totals is not None
     if not totals["distinct"]:
-        first = rejected.orderBy("text").first()
-        why = f"; {first['text'][:80]!r} is none: {first['reason']}" if first else ""
+        some = rejected.orderBy("text").first()
+        why = f"; {some['text'][:80]!r} is none: {some['reason']}" if some else ""
         raise UnreadableCatalogue(f"there is no subscription in {', '.join(paths)}{why}")
-    return Subscriptions(table, rejected, totals["distinct"], totals["asked"], rejected.count())
+    lines = rejected.agg(f.coalesce(f.sum("times"), f.lit(0)).alias("lines")).first()
+    assert lines is not None
+    each = rejected.select(f.explode(f.array_repeat(f.struct("text", "reason"), f.col("times").cast("int"))))
+    return Subscriptions(table, path, each.select("col.*"), totals["distinct"], totals["asked"], lines["lines"])
 
 
-def dump(form: Any) -> bytes:
-    """A query or a part of it for another task. The region without bounds is one object, and stays so."""
-    target = io.BytesIO()
-    _Pickler(target, 5).dump(form)
-    return target.getvalue()
+def _parse(batches: Iterator[pa.RecordBatch], advertisements: Sequence[Advertisement]) -> Iterator[pa.RecordBatch]:
+    writer = Writer()
+    for batch in batches:
+        found = [_parse_one(text, writer, advertisements) for text in batch.column(0).to_pylist()]
+        columns = list(zip(*found, strict=True)) if found else [()] * 4
+        parsed = [pa.array(column, _PARSED.field(i).type) for i, column in enumerate(columns, start=2)]
+        yield pa.RecordBatch.from_arrays([batch.column(0), batch.column(1), *parsed], schema=_PARSED)
 
 
-def load(data: bytes) -> Any:
-    """What `dump` wrote. Only ever of a table that this job wrote itself."""
-    return _Unpickler(io.BytesIO(data)).load()
-
-
-class _Pickler(pickle.Pickler):
-    def persistent_id(self, found: Any) -> str | None:
-        return "ANY" if found is ANY else None
-
-
-class _Unpickler(pickle.Unpickler):
-    def persistent_load(self, _name: Any) -> Any:
-        return ANY
-
-
-def parse_one(text: str) -> tuple[str, bytes, str]:
-    """Its id, its form, and why it is rejected: one of them is empty."""
+def _parse_one(
+    text: str, writer: Writer, advertisements: Sequence[Advertisement]
+) -> tuple[str, list[list[bytes]], list[bool], str]:
+    """The columns of one query, or, with an empty id, why it is rejected."""
+    if len(text) > MAX_QUERY_CHARACTERS:
+        return "", [], [], f"longer than {MAX_QUERY_CHARACTERS:,} characters"
     try:
-        if len(text) > MAX_QUERY_CHARACTERS:
-            return "", b"", f"longer than {MAX_QUERY_CHARACTERS:,} characters"
         query = qel.parse(text)
         qel.require_satisfiable(query)
     except qel.QelError as error:
-        return "", b"", str(error).partition("\n")[0]
-    identity = qel.canonical_id(query)
-    return identity, dump(query), ""
-
-
-def _parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        texts = batch.column(0).to_pylist()
-        known: dict[str, tuple[str, bytes, str]] = {}
-        found = [known.get(text) or known.setdefault(text, parse_one(text)) for text in texts]
-        ids, forms, reasons = zip(*found, strict=True) if found else ((), (), ())
-        yield pa.RecordBatch.from_arrays(
-            [
-                pa.array(texts, pa.string()),
-                pa.array(ids, pa.string()),
-                pa.array(forms, pa.binary()),
-                pa.array(reasons, pa.string()),
-            ],
-            schema=_PARSED,
-        )
+        return "", [], [], str(error).partition("\n")[0]
+    covered = [qel.covers(advertisement, query) for advertisement in advertisements]
+    return qel.canonical_id(query), writer.write(query), covered, ""
 
 
 def _texts(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """(text): every query, as often as it was written."""
     from pyspark.sql import functions as f
 
     require_files(paths)
@@ -133,10 +129,9 @@ def _texts(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
         frames.append(spark.read.text(single, wholetext=True))
     if lines:
         text = f.col("value")
-        said = spark.read.text(lines).where((f.trim(text) != "") & ~f.ltrim(text).startswith("#"))
-        frames.append(said.repartition(spark.sparkContext.defaultParallelism * 4, f.xxhash64("value")))
+        frames.append(spark.read.text(lines).where((f.trim(text) != "") & ~f.ltrim(text).startswith("#")))
     whole = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
-    return whole.select(f.make_valid_utf8("value").alias("value"))
+    return whole.select(f.make_valid_utf8("value").alias("text"))
 
 
 def require_files(paths: Sequence[str]) -> None:
@@ -156,7 +151,14 @@ def _expanded(path: str) -> list[str]:
     return [uri_of(path)]
 
 
-def _numbered(spark: SparkSession, ids: DataFrame) -> DataFrame:
-    """Ids with their numbers. Sorted in many partitions, whose sizes say where each starts."""
-    ordered = ids.orderBy("id").rdd.map(lambda row: row[0]).zipWithIndex()
-    return spark.createDataFrame(ordered.map(lambda pair: (pair[0], pair[1])), "id string, number long")
+def _numbered(spark: SparkSession, path: str) -> DataFrame:
+    """A table with its numbers. It was sorted in many partitions, whose sizes say where the numbers of each start."""
+    from pyspark.sql import functions as f
+
+    found = spark.read.parquet(path)
+    partition = f.shiftright("at", _PARTITION_SHIFT).cast("int")
+    sizes = {row["p"]: row["n"] for row in found.groupBy(partition.alias("p")).agg(f.count("*").alias("n")).collect()}
+    starts = list(accumulate((sizes.get(i, 0) for i in range(max(sizes, default=0) + 1)), initial=0))
+    start = f.element_at(f.array(*map(f.lit, starts)), partition + 1)
+    number = start + f.col("at").bitwiseAND((1 << _PARTITION_SHIFT) - 1)
+    return found.select(number.cast("long").alias("number"), "*").drop("at")

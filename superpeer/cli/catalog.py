@@ -183,8 +183,7 @@ def poset(
         f"{found.asked:,} subscriptions, {found.places:,} places, {found.roots:,} roots:"
         f" covering keeps {100 * found.kept_off:.1f} % off the wire"
     )
-    width = f"{found.width:,}" if found.width_is_exact else f"at least {found.width:,}"
-    print(f"longest chain {found.depth + 1:,}, width {width}, {found.components:,} components")
+    print(f"longest chain {found.depth + 1:,}, width {found.width:,}, {found.components:,} components")
     print(f"report: {out / 'report.html'}")
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from qel import Query, Topics
 from qel.normal import Disjunct
+from qel.regions import Region
 from qel.topics import NO_TOPICS
 from superpeer.matching.arrays import Batch, Index, Int32s, Int64s, Output
 from superpeer.matching.clusters import grown
@@ -130,22 +131,28 @@ class Matcher(Generic[Key]):
         slots: list[int] = []
         ranges: list[FlatRange] = []
         for name, region in slots_in(disjunct):
-            known = len(self._slots)
-            slot = self._slots.intern(name, region)
-            if isinstance(slot, FlatRange):
-                ranges.append(slot)
-                if self._slots.views > len(self._view_arrays[0]):
-                    self._reserve_views()
-                continue
-            if slot in slots:
-                self._slots.release(slot)
-                continue
-            slots.append(slot)
-            if slot >= known:
-                self._reserve_slots()
-            if slot >= known or self._slots.uses(slot) == 1:
-                self._placing.begin(slot)
+            test = self.intern_test(name, region)
+            if isinstance(test, FlatRange):
+                ranges.append(test)
+            elif test in slots:
+                self._slots.release(test)
+            else:
+                slots.append(test)
         return Tests(tuple(slots), tuple(ranges))
+
+    def intern_test(self, name: str, region: Region) -> int | FlatRange:
+        """One test, interned: for those who put together what they ask for themselves."""
+        known = len(self._slots)
+        test = self._slots.intern(name, region)
+        if isinstance(test, FlatRange):
+            if self._slots.views > len(self._view_arrays[0]):
+                self._reserve_views()
+            return test
+        if test >= known:
+            self._reserve_slots()
+        if test >= known or self._slots.uses(test) == 1:
+            self._placing.begin(test)
+        return test
 
     def release(self, tests: Tests) -> None:
         """Gives back what was interned."""
