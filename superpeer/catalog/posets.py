@@ -35,6 +35,7 @@ from superpeer.catalog.poset_picture import Drawn, choose
 from superpeer.catalog.poset_report import draw, write_report
 from superpeer.catalog.progress import SILENT, Steps
 from superpeer.catalog.subscriptions import read_subscriptions
+from superpeer.catalog.tasks import prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,6 +96,7 @@ def poset_of_files(
 
 def arrange(path: str, out: str, rejected: int) -> tuple[PosetStatistics, Drawn]:
     """Runs in a task: orders a table of subscriptions, and writes the tables of the poset."""
+    prepare()
     read = read_table(path, ["id", "text", "asked", "tests"])
     order = order_of(Asked.of(read.column("tests")))
     read = read.drop_columns(["tests"])

@@ -19,6 +19,7 @@ from qel.topics import NO_TOPICS
 from qel.values import Kind, Value
 from superpeer.catalog.asking import Asked, Entered, read_table
 from superpeer.catalog.columns import BLANK, LITERAL, URI
+from superpeer.catalog.tasks import prepare
 from superpeer.matching.arrays import Batch, Int32s, Int64s
 from superpeer.matching.compiling import compiled
 from superpeer.matching.fragments import put_together
@@ -49,6 +50,7 @@ MATCHED = pa.schema(
 def match_batches(batches: Iterator[pa.RecordBatch], path: str) -> Iterator[pa.RecordBatch]:
     """For every resource that matches something (resource, matches); then for every subscription (number, matches,
     samples). Triples are (mark, subject, predicate, object, kind, language), in the order of marks and subjects."""
+    prepare()
     index = _index(path, Path(path).stat().st_mtime_ns)
     found = _Found(len(index))
     for triples, at in _whole_records(batches):

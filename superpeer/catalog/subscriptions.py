@@ -27,6 +27,7 @@ from qel import Advertisement
 from superpeer.catalog.asking import TESTS, Writer
 from superpeer.catalog.inputs import UnreadableCatalogue, uri_of
 from superpeer.catalog.session import cores
+from superpeer.catalog.tasks import prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,6 +95,7 @@ def read_subscriptions(
 
 
 def _parse(batches: Iterator[pa.RecordBatch], advertisements: Sequence[Advertisement]) -> Iterator[pa.RecordBatch]:
+    prepare()
     writer = Writer()
     for batch in batches:
         found = [_parse_one(text, writer, advertisements) for text in batch.column(0).to_pylist()]

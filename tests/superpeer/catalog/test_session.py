@@ -14,7 +14,7 @@ import sys
 # Nothing that is not sent can be imported, wherever it is installed.
 sys.modules["hypercup"] = sys.modules["auth"] = None
 import qel, superpeer
-from superpeer.catalog import coverage, parsing, poset, posets, surveying, offsets
+from superpeer.catalog import coverage, following, ingest, posets
 assert qel.__file__.startswith(sys.argv[1]) and superpeer.__file__.startswith(sys.argv[1])
 qel.parse("X : t(X, dc:title, T) & D >= 2004 & t(X, dc:date, D)")
 from superpeer.matching.compiling import kept_in
