@@ -19,9 +19,24 @@ SHORT = 32
 
 def distinct(a: Any, b: Any) -> tuple[Any, Any]:
     """Of hashes in two halves each that occurs: where it stands first, and how often."""
-    firsts, counts = np.empty(len(a), np.int64), np.empty(len(a), np.int64)
-    found = _distinct(a, b, np.zeros(1 << (2 * len(a)).bit_length(), np.int32), firsts, counts)
-    return firsts[:found], counts[:found]
+    firsts, counts, _ = _numbered(a, b)
+    return firsts, counts
+
+
+def together(a: Any, b: Any) -> tuple[Any, Any]:
+    """Places so that those with the same hash stand together, in the order in which each came first, and where each
+    begins and ends. What stood together stays so, and is read from one end to the other later."""
+    _, counts, numbers = _numbered(a, b)
+    order, bounds = np.empty(len(a), np.int64), np.concatenate([[0], np.cumsum(counts)])
+    _gather(numbers, bounds[:-1].copy(), order)
+    return order, bounds
+
+
+def _numbered(a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """Each hash once: where it stands first, and how often it occurs; and at each place its number among these."""
+    firsts, counts, numbers = np.empty(len(a), np.int64), np.empty(len(a), np.int64), np.empty(len(a), np.int32)
+    found = _number(a, b, np.zeros(1 << (2 * len(a)).bit_length(), np.int32), firsts, counts, numbers)
+    return firsts[:found], counts[:found], numbers
 
 
 def by_bucket(hashes: Any, buckets: int) -> tuple[Any, Any]:
@@ -32,7 +47,7 @@ def by_bucket(hashes: Any, buckets: int) -> tuple[Any, Any]:
 
 
 @compiled
-def _distinct(a: Any, b: Any, table: Any, firsts: Any, counts: Any) -> int:
+def _number(a: Any, b: Any, table: Any, firsts: Any, counts: Any, numbers: Any) -> int:
     found, mask = 0, np.uint64(len(table) - 1)
     for i in range(len(a)):
         place = a[i] & mask
@@ -40,15 +55,23 @@ def _distinct(a: Any, b: Any, table: Any, firsts: Any, counts: Any) -> int:
             number = table[place] - 1
             if number < 0:
                 table[place] = found + 1
-                firsts[found], counts[found] = i, 1
+                firsts[found], counts[found], numbers[i] = i, 1, found
                 found += 1
                 break
             first = firsts[number]
             if a[first] == a[i] and b[first] == b[i]:
                 counts[number] += 1
+                numbers[i] = number
                 break
             place = (place + _ONE) & mask
     return found
+
+
+@compiled
+def _gather(numbers: Any, at: Any, order: Any) -> None:
+    for i in range(len(numbers)):
+        order[at[numbers[i]]] = i
+        at[numbers[i]] += 1
 
 
 @compiled

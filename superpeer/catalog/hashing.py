@@ -65,22 +65,6 @@ def mixed(numbers: Any) -> Any:
     return numbers ^ (numbers >> _HIGH)
 
 
-def order_of(a: Any, b: Any) -> Any:
-    """Where hashes stand when they are sorted. The second one is looked at only where the first does not decide."""
-    order = np.argsort(a)
-    sorted_a, sorted_b = a[order], b[order]
-    if np.any((sorted_a[1:] == sorted_a[:-1]) & (sorted_b[1:] != sorted_b[:-1])):
-        return np.lexsort((b, a))
-    return order
-
-
-def starts_of(a: Any, b: Any) -> Any:
-    """Where sorted hashes change."""
-    if not len(a):
-        return np.zeros(0, np.int64)
-    return np.flatnonzero(np.concatenate([[True], (a[1:] != a[:-1]) | (b[1:] != b[:-1])]))
-
-
 def sketch(which: Any, hashes: Any, number: int) -> Any:
     """The registers of HyperLogLog for so many sets: `which` says to which one a hash belongs."""
     registers = np.zeros((number, 1 << SKETCH_BITS), np.uint8)

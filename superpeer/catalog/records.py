@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from superpeer.catalog.grouping import walk_subjects
-from superpeer.catalog.hashing import order_of, starts_of
+from superpeer.catalog.grouping import together, walk_subjects
 from superpeer.catalog.pieces import Piece, names_of, read_runs
 from superpeer.catalog.repeats import write_repeats
 from superpeer.catalog.session import cores
@@ -112,17 +111,16 @@ def _walk(
     """Runs in a task, for one bucket: its triples by subject."""
     prepare()
     bucket = _Bucket(pieces, number, buckets, numbers)
-    order = order_of(bucket.a, bucket.b)
-    first = starts_of(bucket.a[order], bucket.b[order])
-    bounds = np.append(first, len(order))
+    order, bounds = together(bucket.a, bucket.b)
+    resources = len(bounds) - 1
     most, having = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
-    shapes, again = np.empty(len(first), np.uint64), np.empty((len(bucket.triples), 2), np.int64)
+    shapes, again = np.empty(resources, np.uint64), np.empty((len(bucket.triples), 2), np.int64)
     repeated = walk_subjects(
         order, bounds, bucket.starts, bucket.properties, bucket.triples, most, having, shapes, again
     )
     runs, places = again[:repeated].T
     write_repeats(directory, number, bucket.files, bucket.file[runs], bucket.row[runs] + places)
-    found = Found(len(first), repeated, most, having)
+    found = Found(resources, repeated, most, having)
     _, example, counts = np.unique(shapes, return_index=True, return_counts=True)
     sets = [
         (_shape(bucket, order[bounds[i] : bounds[i + 1]]), n)

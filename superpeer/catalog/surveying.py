@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PIECES = "pieces"
-BUCKET_ROWS = 1_000_000
+BUCKET_ROWS = 4_000_000
 LITTLE = 100_000
 """Up to so many triples that came before are taken off; where there are more, all others are written anew."""
 

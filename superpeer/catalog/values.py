@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from superpeer.catalog.columns import TRIPLES
-from superpeer.catalog.hashing import order_of, starts_of
+from superpeer.catalog.grouping import together
 from superpeer.catalog.pieces import Piece, Values, names_of, read_values
 from superpeer.catalog.tasks import prepare
 from superpeer.catalog.units import read_rows
@@ -109,8 +109,8 @@ def _sort(pieces: Sequence[Piece], bucket: int, buckets: int, numbers: dict[str,
     rows = Values.joined(held)
     if len(left_out):
         rows = rows.where(~np.isin(rows.property, left_out))
-    rows = rows.where(order_of(rows.a, rows.b))
-    starts = starts_of(rows.a, rows.b)
+    order, bounds = together(rows.a, rows.b)
+    rows, starts = rows.where(order), bounds[:-1]
     values = rows.where(starts)
     if len(starts):
         # Where all of them stand first: values that are frequent, or few, then stand together, and little is read.

@@ -1,11 +1,15 @@
 """Hashes: equal for what is equal wherever it stands, and different for what differs, as far as anyone can try."""
 
+from collections import Counter
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from superpeer.catalog.hashing import hash_texts, order_of, seed_of, starts_of
+from superpeer.catalog.grouping import by_bucket, distinct, together
+from superpeer.catalog.hashing import hash_texts, seed_of
 
 
 def hashes(texts: list[str], seed: int = 0) -> list[tuple[int, int]]:
@@ -39,10 +43,20 @@ def test_seeds_tell_the_same_texts_apart() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5))))
-def test_equal_hashes_stand_together(pairs: list[tuple[int, int]]) -> None:
+def test_equal_hashes_stand_together_in_the_order_in_which_they_came(pairs: list[tuple[int, int]]) -> None:
     """Also where first halves are the same by chance."""
-    a = np.array([one for one, _ in pairs], np.uint64)
-    b = np.array([other for _, other in pairs], np.uint64)
-    order = order_of(a, b)
-    assert sorted(order.tolist()) == list(range(len(pairs)))
-    assert len(starts_of(a[order], b[order])) == len(set(pairs))
+    a, b = (np.array([pair[half] for pair in pairs], np.uint64) for half in (0, 1))
+    order, bounds = together(a, b)
+    found = [[pairs[place] for place in order[start:end]] for start, end in pairwise(bounds)]
+    assert found == [[pair] * pairs.count(pair) for pair in dict.fromkeys(pairs)]
+    firsts, counts = distinct(a, b)
+    assert [(pairs[first], count) for first, count in zip(firsts, counts, strict=True)] == list(Counter(pairs).items())
+
+
+@given(st.lists(st.integers(0, 2**64 - 1)), st.integers(1, 5))
+def test_each_hash_is_in_one_bucket(hashes: list[int], buckets: int) -> None:
+    order, bounds = by_bucket(np.array(hashes, np.uint64), buckets)
+    assert sorted(order.tolist()) == list(range(len(hashes)))
+    where = {hashes[i]: [bucket] for bucket, (start, end) in enumerate(pairwise(bounds)) for i in order[start:end]}
+    for bucket, (start, end) in enumerate(pairwise(bounds)):
+        assert all(where[hashes[i]] == [bucket] for i in order[start:end])
