@@ -17,6 +17,7 @@ from superpeer.dht.lab.interval_runs import (
     Values,
     cost_and_latency,
     measure,
+    scattered,
     series_of,
     settings_of,
 )
@@ -59,9 +60,10 @@ def _depths() -> Iterable[Setting]:
 
 def _depth_findings(results: Sequence[Result]) -> Iterable[Finding]:
     chosen = [(setting, costs) for setting, costs in results if setting.curve in TREES]
-    title, x = "IIM, multi-cluster: depth of the tree", "depth"
+    title, x = "IIM, multi-cluster: depth of the tree", "depth (levels below the root)"
     falls = "falls with the depth, above all when busy"
-    yield from cost_and_latency("intervals-depth", title, x, chosen, ENVIRONMENTS, (falls, falls))
+    places = {"depth in Figure 7": 6.0}
+    yield from cost_and_latency("intervals-depth", title, x, chosen, ENVIRONMENTS, (falls, falls), places)
     yield from _spreading("intervals-depth", title, x, chosen)
     best: dict[tuple[str, float], tuple[float, float]] = {}
     for setting, costs in results:
@@ -76,7 +78,7 @@ def _depth_findings(results: Sequence[Result]) -> Iterable[Finding]:
         "intervals-depth-optimal",
         "IIM, multi-cluster: depth of least management cost, busy environment",
         "θ of topics",
-        "depth",
+        "depth (levels below the root)",
         series,
         "larger for 512 nodes than for 128",
     )
@@ -91,6 +93,7 @@ def _spreading(name: str, title: str, x: str, results: Sequence[Result]) -> Iter
         "brokers that store anything",
         series_of(results, lambda costs: costs.brokers),
         "more brokers, as data is rotated into a more uniform state",
+        lines=scattered(results[0][0].nodes),
     )
     yield Figure(
         f"{name}-remapped",
@@ -115,7 +118,9 @@ def _rotations() -> Iterable[Setting]:
 def _rotation_findings(results: Sequence[Result]) -> Iterable[Finding]:
     title, x = "IIM, multi-cluster: rotation of levels, depth 6", "rotation distance (of 4,096)"
     reported = "rotation helps, above all when busy; a wrong distance does harm"
-    yield from cost_and_latency("intervals-rotation", title, x, results, ENVIRONMENTS, (reported, reported))
+    yield from cost_and_latency(
+        "intervals-rotation", title, x, results, ENVIRONMENTS, (reported, reported), {"distance in Figure 6": 250.0}
+    )
     yield from _spreading("intervals-rotation", title, x, results)
 
 
@@ -138,7 +143,7 @@ def _skews() -> Iterable[Setting]:
 def _skew_findings(results: Sequence[Result]) -> Iterable[Finding]:
     title, x = "IIM: one cluster or many, free environment", "θ of topics"
     reported = "multi-cluster cheaper, above all from θ = 0.4 on", "single-cluster faster"
-    yield from cost_and_latency("intervals-clusters", title, x, results, (FREE,), reported)
+    yield from cost_and_latency("intervals-clusters", title, x, results, (FREE,), reported, {"θ = 0.4": 0.4})
     yield Figure(
         "intervals-clusters-brokers",
         title,
@@ -146,6 +151,7 @@ def _skew_findings(results: Sequence[Result]) -> Iterable[Finding]:
         "brokers that store anything",
         series_of(results, lambda costs: costs.brokers),
         "more brokers in the multi-cluster form under skew",
+        lines=scattered(results[0][0].nodes),
     )
     single = {setting.theta: costs for setting, costs in results if setting.curve == SINGLE}
     ratios: Values = {}
@@ -161,6 +167,7 @@ def _skew_findings(results: Sequence[Result]) -> Iterable[Finding]:
         ratios,
         "below 1, above all from θ = 0.4 on",
         lines={SINGLE: 1},
+        places={"θ = 0.4": 0.4},
     )
 
 

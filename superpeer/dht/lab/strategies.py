@@ -129,7 +129,7 @@ METRICS = (
     ("hops", "hops until the last subscriber knows"),
     ("placing", "messages per subscription"),
     ("stored", "stored entries per subscription"),
-    ("imbalance", "busiest node / mean"),
+    ("imbalance", "messages of the busiest node / mean"),
 )
 
 
