@@ -120,7 +120,7 @@ def _draw(finding: Finding, path: Path) -> Path:
     else:
         _draw_curves(axes, finding)
         if len(finding.series) > 1:
-            canvas.legend(fontsize=9, loc="outside right upper", frameon=False, handlelength=3.5)
+            canvas.legend(fontsize=9, loc="outside right center", frameon=False, handlelength=3.5)
     if finding.reported:
         said = textwrap.fill(f"The paper: {finding.reported}.", int(size[0] * CHARACTERS_PER_INCH))
         canvas.supxlabel(said, x=0.01, ha="left", fontsize=9, color="0.25")
