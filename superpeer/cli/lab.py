@@ -67,7 +67,7 @@ def run(
     bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     for one in chosen:
         with Progress(*bar, console=Console(stderr=True)) as progress:
-            report = partial(_advance, progress, progress.add_task(one.name))
+            report = partial(_advance, progress, progress.add_task(one.name, total=None))
             found = run_experiment(one, scale=scale, seed=seed, seeds=seeds, workers=workers, progress=report)
         for path in write(found, out):
             print(path)
