@@ -157,7 +157,7 @@ def load_findings(results: Sequence[Result]) -> Iterable[Finding]:
         "θ of values",
         y,
         sixes,
-        f"{EARLIER_RATIO}, in the earlier one; neither the skew nor the number of subscriptions is given",
+        f"{EARLIER_RATIO} in the earlier one, which gives neither the skew nor the number of subscriptions",
         log_y=True,
         lines={f"the paper's {EARLIER_RATIO}": EARLIER_RATIO},
     )
