@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -33,9 +34,10 @@ from superpeer.dht.selective import SelectiveBroadcast
 from superpeer.dht.simulation import Fabric, Leg, Work
 from superpeer.dht.string_matching import Matching, SubId, without_hopeless
 from superpeer.dht.string_matching import run as match
-from superpeer.dht.timing import Environment, Operation, busiest_share, elapsed_s, management_s, match_latency_s
+from superpeer.dht.timing import BUSY, Environment, Operation, busiest_share, elapsed_s, management_s, match_latency_s
 
 SMALL = 0.002
+PAGE = Path(__file__).parents[3] / "docs" / "lab.md"
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -165,6 +167,16 @@ def test_one_cluster_is_faster_and_topics_in_keys_spread_the_groups() -> None:
     assert single.management_s["busy"] == pytest.approx(10 * single.management_s["free"])
 
 
+def test_deep_trees_spread_a_small_network() -> None:
+    """What docs/lab.md says of Figure 6: with fewer than about three members to a leaf, more brokers share the work."""
+    small = Setting(nodes=128, subscriptions=2_000, events=300, environments=(BUSY,))
+    flat, deep = (measure(replace(small, shape=Shape(depth))) for depth in (1, 7))
+    assert flat.remapped == 0 < deep.remapped
+    assert deep.brokers > flat.brokers
+    assert deep.examined < 0.9 * flat.examined
+    assert deep.hops > flat.hops
+
+
 @pytest.mark.parametrize("shape", [None, Shape()])
 def test_what_brokers_examine_changes_the_cost_alone(shape: Shape | None) -> None:
     small = Setting(nodes=32, subscriptions=200, events=200, shape=shape)
@@ -243,6 +255,9 @@ def test_every_experiment_runs_and_writes_its_figures(name: str, tmp_path: Path)
     assert len(files) == 2 * len(found[:2])
     for file in files:
         assert file.stat().st_size > (1_000 if file.suffix == ".png" else 10)
+    shown = set(re.findall(r"\(images/lab-([\w-]+)\.png\)", PAGE.read_text(encoding="utf-8")))
+    assert {finding.name for finding in found} <= shown, "docs/lab.md shows every figure"
+    assert all((PAGE.parent / "images" / f"lab-{finding.name}.png").is_file() for finding in found)
 
 
 def test_another_seed_gives_other_figures() -> None:
