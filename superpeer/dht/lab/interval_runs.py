@@ -226,7 +226,7 @@ def series_of(results: Sequence[Result], value: Callable[[Costs], float], suffix
 def scattered(nodes: int) -> dict[str, float]:
     """As many brokers as there would be if each key of each topic fell on a node of its own choice."""
     keys = len(TOPICS) * TOPIC_ATTRIBUTES * next(iter(SCHEMA.values())).intervals
-    return {"keys scattered\nat random": nodes * (1 - (1 - 1 / nodes) ** keys)}
+    return {"keys at random": nodes * (1 - (1 - 1 / nodes) ** keys)}
 
 
 def cost_and_latency(

@@ -144,6 +144,8 @@ def _draw_curves(axes: Any, figure: Figure) -> None:
             highest = max([highest, *most])
     axes.set_xlabel(figure.x)
     axes.set_ylabel(figure.y)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(_plainly())
     if figure.log_x:
         _mark(axes.xaxis, "x", sorted({x for points in figure.series.values() for x, _ in points}))
     if figure.log_y:
@@ -171,14 +173,20 @@ def _draw_marks(axes: Any, figure: Figure) -> None:
 def _mark(axis: Any, which: str, at: list[float] | None) -> None:
     """A logarithmic axis with plain numbers: those that were measured, or where these are many or none, 1, 2 and 5 of
     each power of ten."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+    from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
 
     getattr(axis.axes, f"set_{which}scale")("log")
     evenly = LogLocator(subs=(1, 2, 5), numticks=99)
     axis.set_major_locator(evenly if at is None or len(at) > MOST_MARKS else FixedLocator(at))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_major_formatter(_plainly())
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
+
+
+def _plainly() -> Any:
+    from matplotlib.ticker import FuncFormatter
+
+    return FuncFormatter(lambda value, _: f"{value:,g}")
 
 
 def _width_of(table: Table) -> float:
