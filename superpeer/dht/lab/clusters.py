@@ -138,10 +138,9 @@ def _rotations() -> Iterable[Setting]:
 def _rotation_findings(results: Sequence[Result]) -> Iterable[Finding]:
     title, x = "IIM, multi-cluster: rotation of levels, depth 6", "rotation distance (of 4,096)"
     reported = "rotation helps, above all when busy; a wrong distance does harm"
-    yield from cost_and_latency(
-        "intervals-rotation", title, x, results, ENVIRONMENTS, (reported, reported), {"distance in Figure 6": 250.0}
-    )
-    yield from _spreading("intervals-rotation", title, x, results)
+    name, twice, places = "intervals-rotation", (reported, reported), {"distance in Figure 6": 250.0}
+    yield from cost_and_latency(name, title, x, results, ENVIRONMENTS, twice, places, log_latency=True)
+    yield from _spreading(name, title, x, results)
 
 
 ROTATION = Experiment(

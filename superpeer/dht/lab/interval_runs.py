@@ -237,6 +237,8 @@ def cost_and_latency(
     environments: Sequence[Environment],
     reported: tuple[str, str],
     places: Mapping[str, float] | None = None,
+    *,
+    log_latency: bool = False,
 ) -> Iterable[Finding]:
     """Management cost, which is in the free environment a tenth of that in the busy one, whatever else; and latency,
     with curves for each environment."""
@@ -255,7 +257,8 @@ def cost_and_latency(
     for one in environments:
         suffix = f", {one.name}" if len(environments) > 1 else ""
         latency |= series_of(results, partial(_latency, one.name), suffix)
-    yield Figure(f"{name}-latency", title, x, "mean match latency (s)", latency, reported[1], places=places or {})
+    y = "mean match latency (s)"
+    yield Figure(f"{name}-latency", title, x, y, latency, reported[1], log_y=log_latency, places=places or {})
 
 
 def _latency(environment: str, costs: Costs) -> float:
