@@ -255,9 +255,18 @@ def test_every_experiment_runs_and_writes_its_figures(name: str, tmp_path: Path)
     assert len(files) == 2 * len(found[:2])
     for file in files:
         assert file.stat().st_size > (1_000 if file.suffix == ".png" else 10)
-    shown = set(re.findall(r"\(images/lab-([\w-]+)\.png\)", PAGE.read_text(encoding="utf-8")))
-    assert {finding.name for finding in found} <= shown, "docs/lab.md shows every figure"
-    assert all((PAGE.parent / "images" / f"lab-{finding.name}.png").is_file() for finding in found)
+    shown = shown_figures()
+    assert shown & {finding.name for finding in found}, "docs/lab.md shows every experiment"
+    assert all(isinstance(one, Table) or (one.x and one.y) for one in found)
+
+
+def shown_figures() -> set[str]:
+    return set(re.findall(r"\(images/lab-([\w-]+)\.png\)", PAGE.read_text(encoding="utf-8")))
+
+
+def test_the_page_and_its_pictures_belong_together() -> None:
+    pictures = {path.stem.removeprefix("lab-") for path in (PAGE.parent / "images").glob("lab-*.png")}
+    assert pictures == shown_figures()
 
 
 def test_another_seed_gives_other_figures() -> None:
