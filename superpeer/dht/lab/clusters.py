@@ -17,6 +17,7 @@ from superpeer.dht.lab.interval_runs import (
     Values,
     cost_and_latency,
     measure,
+    scattered,
     series_of,
     settings_of,
 )
@@ -39,13 +40,17 @@ TREES = {
 """What Lo leaves open and trees could depend on: in how many topics a subscriber is interested, and the keys."""
 
 
+DEPTHS = (1, 3, 5, 7, 9)
+NETWORKS = (512, 128)
+
+
 def _depths() -> Iterable[Setting]:
     for one in TREES.values():
-        for depth in (1, 3, 5, 7, 9):
+        for depth in DEPTHS:
             yield replace(one, x=depth, shape=Shape(depth))
-    for nodes in (512, 128):
+    for nodes in NETWORKS:
         for theta in (0.0, 1.0):
-            for depth in (1, 3, 5, 7):
+            for depth in DEPTHS:
                 yield Setting(
                     f"{nodes} nodes",
                     theta,
@@ -59,25 +64,41 @@ def _depths() -> Iterable[Setting]:
 
 def _depth_findings(results: Sequence[Result]) -> Iterable[Finding]:
     chosen = [(setting, costs) for setting, costs in results if setting.curve in TREES]
-    title, x = "IIM, multi-cluster: depth of the tree", "depth"
+    title, x = "IIM, multi-cluster: depth of the tree", "depth (levels below the root)"
     falls = "falls with the depth, above all when busy"
-    yield from cost_and_latency("intervals-depth", title, x, chosen, ENVIRONMENTS, (falls, falls))
+    places = {"depth in Figure 7": 6.0}
+    yield from cost_and_latency("intervals-depth", title, x, chosen, ENVIRONMENTS, (falls, falls), places)
     yield from _spreading("intervals-depth", title, x, chosen)
+    yield from _networks([(setting, costs) for setting, costs in results if setting.curve not in TREES])
+
+
+def _networks(results: Sequence[Result]) -> Iterable[Finding]:
+    """The same in two networks, for topics alike and for skewed ones."""
     best: dict[tuple[str, float], tuple[float, float]] = {}
+    plain: dict[str, float] = {}
+    management: Values = {}
+    latency: Values = {}
     for setting, costs in results:
-        if setting.curve not in TREES:
-            assert setting.shape is not None
-            found = costs.management_s["busy"], setting.shape.depth
-            best[setting.curve, setting.x] = min(best.get((setting.curve, setting.x), found), found)
-    series: Values = {}
+        assert setting.shape is not None
+        depth, cost = setting.shape.depth, costs.management_s["busy"]
+        best[setting.curve, setting.x] = min(best.get((setting.curve, setting.x), (cost, depth)), (cost, depth))
+        curve = f"{setting.curve}, θ = {setting.theta:g}"
+        management.setdefault(curve, []).append((depth, 100 * cost / plain.setdefault(curve, cost)))
+        latency.setdefault(curve, []).append((depth, costs.latency_s["busy"]))
+    title, x = "IIM, multi-cluster: depth of the tree, busy environment", "depth (levels below the root)"
+    falls = "falls with the depth, above all when busy"
+    cost = f"management cost, in % of that of depth {DEPTHS[0]}"
+    yield Figure("intervals-depth-nodes-management", title, x, cost, management, falls)
+    yield Figure("intervals-depth-nodes-latency", title, x, "mean match latency (s)", latency, falls, log_y=True)
+    optimal: Values = {}
     for (curve, theta), (_, depth) in best.items():
-        series.setdefault(curve, []).append((theta, depth))
+        optimal.setdefault(curve, []).append((theta, depth))
     yield Figure(
         "intervals-depth-optimal",
         "IIM, multi-cluster: depth of least management cost, busy environment",
         "θ of topics",
-        "depth",
-        series,
+        x,
+        optimal,
         "larger for 512 nodes than for 128",
     )
 
@@ -91,6 +112,7 @@ def _spreading(name: str, title: str, x: str, results: Sequence[Result]) -> Iter
         "brokers that store anything",
         series_of(results, lambda costs: costs.brokers),
         "more brokers, as data is rotated into a more uniform state",
+        lines=scattered(results[0][0].nodes),
     )
     yield Figure(
         f"{name}-remapped",
@@ -107,7 +129,8 @@ DEPTH = Experiment(
 
 
 def _rotations() -> Iterable[Setting]:
-    for one in TREES.values():
+    small = Setting(f"{NETWORKS[-1]} nodes, a third of the events", nodes=NETWORKS[-1], events=FEWER_EVENTS)
+    for one in (TREES["as printed"], TREES["topic in keys"], small):
         for distance in (0, 80, 170, 250, 341):
             yield replace(one, x=distance, shape=Shape(6, distance / 4096))
 
@@ -115,8 +138,9 @@ def _rotations() -> Iterable[Setting]:
 def _rotation_findings(results: Sequence[Result]) -> Iterable[Finding]:
     title, x = "IIM, multi-cluster: rotation of levels, depth 6", "rotation distance (of 4,096)"
     reported = "rotation helps, above all when busy; a wrong distance does harm"
-    yield from cost_and_latency("intervals-rotation", title, x, results, ENVIRONMENTS, (reported, reported))
-    yield from _spreading("intervals-rotation", title, x, results)
+    name, twice, places = "intervals-rotation", (reported, reported), {"distance in Figure 6": 250.0}
+    yield from cost_and_latency(name, title, x, results, ENVIRONMENTS, twice, places, log_latency=True)
+    yield from _spreading(name, title, x, results)
 
 
 ROTATION = Experiment(
@@ -138,7 +162,7 @@ def _skews() -> Iterable[Setting]:
 def _skew_findings(results: Sequence[Result]) -> Iterable[Finding]:
     title, x = "IIM: one cluster or many, free environment", "θ of topics"
     reported = "multi-cluster cheaper, above all from θ = 0.4 on", "single-cluster faster"
-    yield from cost_and_latency("intervals-clusters", title, x, results, (FREE,), reported)
+    yield from cost_and_latency("intervals-clusters", title, x, results, (FREE,), reported, {"θ = 0.4": 0.4})
     yield Figure(
         "intervals-clusters-brokers",
         title,
@@ -146,6 +170,7 @@ def _skew_findings(results: Sequence[Result]) -> Iterable[Finding]:
         "brokers that store anything",
         series_of(results, lambda costs: costs.brokers),
         "more brokers in the multi-cluster form under skew",
+        lines=scattered(results[0][0].nodes),
     )
     single = {setting.theta: costs for setting, costs in results if setting.curve == SINGLE}
     ratios: Values = {}
@@ -161,6 +186,7 @@ def _skew_findings(results: Sequence[Result]) -> Iterable[Finding]:
         ratios,
         "below 1, above all from θ = 0.4 on",
         lines={SINGLE: 1},
+        places={"θ = 0.4": 0.4},
     )
 
 

@@ -7,15 +7,19 @@ experiment is run with several seeds; what is shown is the mean, with the least 
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
+from signal import SIG_DFL, SIGINT, signal
 from typing import Any, NamedTuple
 
 from superpeer.dht.errors import DhtError
 
-USUAL_SEEDS = 3
+WORKER_GARBAGE = 1_000_000
+"""So many new objects before a worker looks for cycles."""
 
 
 class Spread(NamedTuple):
@@ -47,6 +51,8 @@ class Figure:
     log_y: bool = False
     lines: Mapping[str, float] = field(default_factory=dict)
     """Levels to compare with, each with its name."""
+    places: Mapping[str, float] = field(default_factory=dict)
+    """The same on the other axis."""
     spreads: Mapping[str, Sequence[Spread]] = field(default_factory=dict)
     """For each point of each curve, where several seeds were run."""
 
@@ -90,12 +96,7 @@ def run(
 ) -> list[Finding]:
     """Measures all points with so many seeds, from `seed` on, and makes the figures. `progress` is told how many of
     how many points are done."""
-    if not 0 < scale <= 1:
-        raise DhtError(f"a scale is above 0 and at most 1, not {scale}")
-    if workers < 1:
-        raise DhtError(f"an experiment needs at least one worker, not {workers}")
-    if seeds < 1:
-        raise DhtError(f"an experiment needs at least one seed, not {seeds}")
+    require_settings(scale=scale, seed=seed, seeds=seeds, workers=workers)
     runs = [list(experiment.points(scale, one)) for one in range(seed, seed + seeds)]
     measured = _measure(experiment, [point for points in runs for point in points], workers, progress)
     found = []
@@ -103,6 +104,18 @@ def run(
         results, measured = measured[: len(points)], measured[len(points) :]
         found.append(list(experiment.findings(list(zip(points, results, strict=True)))))
     return found[0] if seeds == 1 else [_combined(same) for same in zip(*found, strict=True)]
+
+
+def require_settings(*, scale: float, seed: int, seeds: int, workers: int) -> None:
+    """Also to be called before anything has been made in vain."""
+    if not 0 < scale <= 1:
+        raise DhtError(f"a scale is above 0 and at most 1, not {scale:g}")
+    if seed < 0:
+        raise DhtError(f"a seed is 0 or more, not {seed}")
+    if seeds < 1:
+        raise DhtError(f"an experiment needs at least one seed, not {seeds}")
+    if workers < 1:
+        raise DhtError(f"an experiment needs at least one worker, not {workers}")
 
 
 def _measure(
@@ -115,12 +128,26 @@ def _measure(
             measured[number] = experiment.measure(point)
             progress(len(measured), len(points))
     else:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_prepare_worker)
+        try:
             waiting = {pool.submit(experiment.measure, point): number for number, point in enumerate(points)}
             for done in as_completed(waiting):
                 measured[waiting[done]] = done.result()
                 progress(len(measured), len(points))
+        except BrokenProcessPool as error:
+            raise DhtError("a worker process was ended, perhaps for want of memory; try fewer workers") from error
+        finally:
+            # Whatever went wrong, or an interrupt: what has not begun is not waited for.
+            pool.shutdown(cancel_futures=True)
     return [measured[number] for number in range(len(points))]
+
+
+def _prepare_worker() -> None:
+    """An interrupt ends a worker at once, where Python would go on with the next point. And garbage is collected
+    rarely: traces are long lists of tuples without cycles, and looking at them again and again took a sixth of the
+    time."""
+    signal(SIGINT, SIG_DFL)
+    gc.set_threshold(WORKER_GARBAGE)
 
 
 def _combined(same: Sequence[Finding]) -> Finding:

@@ -13,7 +13,7 @@ from superpeer.dht.delegation import Relief
 from superpeer.dht.group_tree import Shape
 from superpeer.dht.intervals import Examining, Intervals, Placing, Selection
 from superpeer.dht.lab.experiment import Figure, Finding, Result, scaled
-from superpeer.dht.lab.interval_workload import SCHEMA, TOPICS, Request, Workload
+from superpeer.dht.lab.interval_workload import SCHEMA, TOPIC_ATTRIBUTES, TOPICS, Request, Workload
 from superpeer.dht.publication import Publication
 from superpeer.dht.simulation import Fabric, Leg, Work
 from superpeer.dht.strategy import Item
@@ -219,9 +219,14 @@ def settings_of(make: Callable[[], Iterable[Setting]]) -> Callable[[float, int],
 def series_of(results: Sequence[Result], value: Callable[[Costs], float], suffix: str = "") -> Values:
     series: Values = {}
     for setting, costs in results:
-        label = " ".join(filter(None, [setting.curve, suffix]))
-        series.setdefault(label, []).append((setting.x, value(costs)))
+        series.setdefault(f"{setting.curve}{suffix}", []).append((setting.x, value(costs)))
     return series
+
+
+def scattered(nodes: int) -> dict[str, float]:
+    """As many brokers as there would be if each key of each topic fell on a node of its own choice."""
+    keys = len(TOPICS) * TOPIC_ATTRIBUTES * next(iter(SCHEMA.values())).intervals
+    return {"keys at random": nodes * (1 - (1 - 1 / nodes) ** keys)}
 
 
 def cost_and_latency(
@@ -231,17 +236,29 @@ def cost_and_latency(
     results: Sequence[Result],
     environments: Sequence[Environment],
     reported: tuple[str, str],
+    places: Mapping[str, float] | None = None,
+    *,
+    log_latency: bool = False,
 ) -> Iterable[Finding]:
     """Management cost, which is in the free environment a tenth of that in the busy one, whatever else; and latency,
     with curves for each environment."""
     first = environments[0]
     management = series_of(results, lambda costs: costs.management_s[first.name])
-    yield Figure(f"{name}-management", title, x, f"management cost (s), {first.name}", management, reported[0])
+    yield Figure(
+        f"{name}-management",
+        title,
+        x,
+        f"management cost (s), {first.name}",
+        management,
+        reported[0],
+        places=places or {},
+    )
     latency: Values = {}
     for one in environments:
-        suffix = one.name if len(environments) > 1 else ""
+        suffix = f", {one.name}" if len(environments) > 1 else ""
         latency |= series_of(results, partial(_latency, one.name), suffix)
-    yield Figure(f"{name}-latency", title, x, "mean match latency (s)", latency, reported[1])
+    y = "mean match latency (s)"
+    yield Figure(f"{name}-latency", title, x, y, latency, reported[1], log_y=log_latency, places=places or {})
 
 
 def _latency(environment: str, costs: Costs) -> float:

@@ -129,7 +129,7 @@ METRICS = (
     ("hops", "hops until the last subscriber knows"),
     ("placing", "messages per subscription"),
     ("stored", "stored entries per subscription"),
-    ("imbalance", "busiest node / mean"),
+    ("imbalance", "messages of the busiest node / mean"),
 )
 
 
@@ -222,10 +222,10 @@ def publisher_findings(results: Sequence[Result]) -> Iterable[Finding]:
         even.append((publishers, (selective.placing - rdf_peers.placing) / (rdf_peers.messages - selective.messages)))
     yield Figure(
         "strategies-publishers-even",
-        title,
-        x,
+        "From where on selective broadcast sends fewer messages than RDFPeers",
+        f"{x} (of {nodes:,})",
         "publications for each subscription",
-        {"from here on selective broadcast sends fewer messages": even},
+        {"as many messages": even},
         log_x=True,
         log_y=min(ratio for _, ratio in even) > 0,
     )

@@ -71,6 +71,9 @@ LOAD_VARIANTS = {
 }
 """By name of the figure: what to say of it, how many constraints are equalities, and whether shares are even."""
 MOST_ATTRIBUTES, MOST_THETA = 35, 1.4
+MIX, SIX = "strings-load-mix", "strings-load-six"
+EARLIER_ATTRIBUTES, EARLIER_RATIO = 6, 1.07
+"""Of the earlier paper, which says neither how many subscriptions there are nor how skewed their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +88,22 @@ class LoadPoint:
 
 
 def load_points(scale: float, seed: int) -> list[LoadPoint]:
-    number = scaled(20_000, scale)
+    number, many = scaled(20_000, scale), scaled(500_000, scale)
     points = [
         LoadPoint(variant, attributes, theta, equalities, even, number, seed)
         for variant, (_, equalities, even) in LOAD_VARIANTS.items()
         for theta in (0.6, 0.8, 1.0, 1.2, MOST_THETA)
         for attributes in (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, MOST_ATTRIBUTES)
     ]
-    return points + [
-        LoadPoint("strings-load-mix", MOST_ATTRIBUTES, MOST_THETA, equalities, even, number, seed)
+    points += [
+        LoadPoint(MIX, MOST_ATTRIBUTES, MOST_THETA, equalities, even, number, seed)
         for even in (True, False)
         for equalities in MIXES
+    ]
+    return points + [
+        LoadPoint(SIX, EARLIER_ATTRIBUTES, theta, 1.0, True, subscriptions, seed)
+        for subscriptions in (number, many)
+        for theta in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     ]
 
 
@@ -126,11 +134,11 @@ def load_findings(results: Sequence[Result]) -> Iterable[Finding]:
         )
     mixes: dict[str, list[tuple[float, float]]] = {}
     for point, ratio in results:
-        if point.variant not in LOAD_VARIANTS:
+        if point.variant == MIX:
             shares = "even shares" if point.even else "Chord's arcs"
             mixes.setdefault(shares, []).append((100 * point.equalities, ratio))
     yield Figure(
-        "strings-load-mix",
+        MIX,
         f"DHTStrings: load balance with {MOST_ATTRIBUTES} attributes, θ = {MOST_THETA}",
         "% of constraints that are equalities (the others: half prefixes, half suffixes)",
         y,
@@ -138,6 +146,20 @@ def load_findings(results: Sequence[Result]) -> Iterable[Finding]:
         "under 5; it does not say of which constraints",
         log_y=True,
         lines={"the paper's 5": 5},
+    )
+    sixes: dict[str, list[tuple[float, float]]] = {}
+    for point, ratio in results:
+        if point.variant == SIX:
+            sixes.setdefault(f"{point.subscriptions:,} subscriptions", []).append((point.theta, ratio))
+    yield Figure(
+        SIX,
+        f"DHTStrings: load balance with {EARLIER_ATTRIBUTES} attributes, equalities only",
+        "θ of values",
+        y,
+        sixes,
+        f"{EARLIER_RATIO} in the earlier one, which gives neither the skew nor the number of subscriptions",
+        log_y=True,
+        lines={f"the paper's {EARLIER_RATIO}": EARLIER_RATIO},
     )
 
 

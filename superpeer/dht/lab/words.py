@@ -15,7 +15,9 @@ from superpeer.dht.lab.experiment import Experiment, Figure, Finding, Result, sc
 from superpeer.dht.simulation import Fabric
 from superpeer.dht.words import Sending, Words
 
-SIZES = (64, 256, 1_024, 4_096, 10_240)
+SIZES = (64, 256, 1_024, 4_096, 10_240, 102_400)
+"""The last is of the paper's order: hundreds of thousands."""
+TABLES = {"chord": "Chord", "cube": "the cube"}
 PUBLISHERS = 2
 WARMING, MEASURED, SUBSCRIPTIONS = 600, 40, 500
 DOCUMENT_WORDS = 200
@@ -57,7 +59,7 @@ def points(scale: float, seed: int) -> list[Point]:
         Point(table, nodes, sending, is_cached, DOCUMENT_WORDS, *numbers, seed)
         for nodes in SIZES
         if nodes <= max(SIZES) * scale or nodes == min(SIZES)
-        for table in ("chord", "cube")
+        for table in TABLES
         for sending in Sending
         for is_cached in (False, True)
     ]
@@ -67,10 +69,10 @@ def points(scale: float, seed: int) -> list[Point]:
         for words in (50, 100, DOCUMENT_WORDS, 400, 800):
             sizes = words, subscriptions, warming, measured
             made.append(Point("chord", nodes, Sending.MULTISEND, is_cached, *sizes, seed, Varied.WORDS))
-        for sending in Sending:
-            for warmed in (0, 20, 100, 600, 2_000):
-                sizes = DOCUMENT_WORDS, subscriptions, scaled(warmed, scale, 0), measured
-                made.append(Point("chord", nodes, sending, is_cached, *sizes, seed, Varied.WARMING))
+    for sending in Sending:
+        for is_cached, warmed in ((False, 0), *((True, number) for number in (0, 20, 100, 600, 2_000))):
+            sizes = DOCUMENT_WORDS, subscriptions, scaled(warmed, scale, 0), measured
+            made.append(Point("chord", nodes, sending, is_cached, *sizes, seed, Varied.WARMING))
     return made
 
 
@@ -94,7 +96,7 @@ def measure(point: Point) -> Counted:
 
 def findings(results: Sequence[Result]) -> Iterable[Finding]:
     sized = [(point, counted) for point, counted in results if point.varied is Varied.NODES]
-    for table in ("chord", "cube"):
+    for table, where in TABLES.items():
         series: dict[str, list[tuple[float, float]]] = {}
         for point, counted in sized:
             if point.table == table:
@@ -102,7 +104,7 @@ def findings(results: Sequence[Result]) -> Iterable[Finding]:
                 series.setdefault(curve, []).append((point.nodes, counted.messages))
         yield Figure(
             f"words-messages-{table}",
-            f"DHTrie: a publication of {DOCUMENT_WORDS} words on {'Chord' if table == 'chord' else 'the cube'}",
+            f"DHTrie: a publication of {DOCUMENT_WORDS} words on {where}",
             "nodes",
             "messages per publication",
             series,
@@ -114,7 +116,7 @@ def findings(results: Sequence[Result]) -> Iterable[Finding]:
     for (table, nodes, sending, is_cached), messages in by_key.items():
         if not is_cached:
             saved = messages / by_key[table, nodes, sending, True]
-            factors.setdefault(f"{sending.value}, {table}", []).append((nodes, saved))
+            factors.setdefault(f"{sending.value}, {TABLES[table]}", []).append((nodes, saved))
     yield Figure(
         "words-factor",
         "DHTrie: what FCache saves, publications of 200 words",
@@ -146,12 +148,12 @@ def _lengths(results: Sequence[Result]) -> Iterable[Finding]:
 
 def _warming(results: Sequence[Result]) -> Iterable[Finding]:
     """How much FCache saves depends on what it has seen, which the paper does not say."""
-    counts = {(point.sending, point.warming, point.is_cached): counted.messages for point, counted in results}
+    without = {point.sending: counted.messages for point, counted in results if not point.is_cached}
     factors: dict[str, list[tuple[float, float]]] = {}
-    for (sending, warming, is_cached), messages in counts.items():
-        if is_cached:
-            saved = counts[sending, warming, False] / messages
-            factors.setdefault(sending.value, []).append((warming / PUBLISHERS, saved))
+    for point, counted in results:
+        if point.is_cached:
+            saved = without[point.sending] / counted.messages
+            factors.setdefault(point.sending.value, []).append((point.warming / PUBLISHERS, saved))
     yield Figure(
         "words-warming",
         f"DHTrie: FCache by what it has seen, Chord with {results[0][0].nodes:,} nodes",

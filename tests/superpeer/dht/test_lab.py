@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -20,7 +25,7 @@ from superpeer.dht.group_tree import Shape
 from superpeer.dht.intervals import Examining, Intervals
 from superpeer.dht.lab import experiment, experiments, string_model
 from superpeer.dht.lab.bibliography import Bibliography
-from superpeer.dht.lab.experiment import Figure, Finding, Series, Spread, Table, run
+from superpeer.dht.lab.experiment import Experiment, Figure, Series, Spread, Table, run
 from superpeer.dht.lab.interval_runs import GroupTrees, Setting, SingleRing, measure
 from superpeer.dht.lab.interval_workload import SCHEMA, Workload
 from superpeer.dht.lab.output import write
@@ -29,9 +34,10 @@ from superpeer.dht.selective import SelectiveBroadcast
 from superpeer.dht.simulation import Fabric, Leg, Work
 from superpeer.dht.string_matching import Matching, SubId, without_hopeless
 from superpeer.dht.string_matching import run as match
-from superpeer.dht.timing import Environment, Operation, busiest_share, elapsed_s, management_s, match_latency_s
+from superpeer.dht.timing import BUSY, Environment, Operation, busiest_share, elapsed_s, management_s, match_latency_s
 
 SMALL = 0.002
+PAGE = Path(__file__).parents[3] / "docs" / "lab.md"
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -161,6 +167,16 @@ def test_one_cluster_is_faster_and_topics_in_keys_spread_the_groups() -> None:
     assert single.management_s["busy"] == pytest.approx(10 * single.management_s["free"])
 
 
+def test_deep_trees_spread_a_small_network() -> None:
+    """What docs/lab.md says of Figure 6: with fewer than about three members to a leaf, more brokers share the work."""
+    small = Setting(nodes=128, subscriptions=2_000, events=300, environments=(BUSY,))
+    flat, deep = (measure(replace(small, shape=Shape(depth))) for depth in (1, 7))
+    assert flat.remapped == 0 < deep.remapped
+    assert deep.brokers > flat.brokers
+    assert deep.examined < 0.9 * flat.examined
+    assert deep.hops > flat.hops
+
+
 @pytest.mark.parametrize("shape", [None, Shape()])
 def test_what_brokers_examine_changes_the_cost_alone(shape: Shape | None) -> None:
     small = Setting(nodes=32, subscriptions=200, events=200, shape=shape)
@@ -239,18 +255,53 @@ def test_every_experiment_runs_and_writes_its_figures(name: str, tmp_path: Path)
     assert len(files) == 2 * len(found[:2])
     for file in files:
         assert file.stat().st_size > (1_000 if file.suffix == ".png" else 10)
+    assert {finding.name for finding in found} <= shown_figures(), "docs/lab.md shows every figure"
+    assert all(isinstance(one, Table) or (one.x and one.y) for one in found)
 
 
-def test_the_same_seed_gives_the_same_figures() -> None:
-    def once(seed: int) -> list[Finding]:
-        return run(experiment("strings-mixed"), scale=SMALL, seed=seed)
-
-    assert once(1) == once(1) != once(2)
+def shown_figures() -> set[str]:
+    return set(re.findall(r"\(images/lab-([\w-]+)\.png\)", PAGE.read_text(encoding="utf-8")))
 
 
-def test_workers_change_nothing() -> None:
-    chosen = experiment("strings-response")
-    assert run(chosen, scale=0.01, workers=2) == run(chosen, scale=0.01)
+def test_the_page_and_its_pictures_belong_together() -> None:
+    pictures = {path.stem.removeprefix("lab-") for path in (PAGE.parent / "images").glob("lab-*.png")}
+    assert pictures == shown_figures()
+
+
+def test_another_seed_gives_other_figures() -> None:
+    chosen = experiment("strings-mixed")
+    assert run(chosen, scale=SMALL, seed=1) != run(chosen, scale=SMALL, seed=2)
+
+
+ALL_FINDINGS = f"""
+import sys
+from superpeer.dht.lab import experiments
+from superpeer.dht.lab.experiment import run
+
+for one in experiments().values():
+    print(run(one, scale={SMALL}, seed=3, workers=int(sys.argv[1])))
+"""
+
+
+def test_the_same_seed_gives_the_same_findings_whatever_the_order_of_sets_and_the_number_of_processes() -> None:
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", ALL_FINDINGS, workers],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            check=True,
+            capture_output=True,
+            timeout=600,
+        ).stdout
+        for workers, hash_seed in (("1", "0"), ("2", "17"))
+    ]
+    assert len(found[0].splitlines()) == len(experiments())
+    assert found[0] == found[1]
+
+
+def test_the_same_findings_give_the_same_files(tmp_path: Path) -> None:
+    found = run(experiment("placements"), scale=SMALL) + run(experiment("strings-response"), scale=SMALL, seeds=2)
+    first, second = (write(found, tmp_path / name) for name in ("first", "second"))
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -258,6 +309,9 @@ def test_the_command(tmp_path: Path) -> None:
     listed = runner.invoke(app, ["lab", "list"])
     assert listed.exit_code == 0
     assert all(name in listed.output for name in experiments())
+    known = json.loads(runner.invoke(app, ["lab", "list", "--json"]).output)
+    assert [one["name"] for one in known] == list(experiments())
+    assert all(one["title"] and one["source"] for one in known)
     arguments = ["lab", "run", "strings-response", "--out", str(tmp_path), "--scale", "0.01", "--workers", "1"]
     result = runner.invoke(app, arguments)
     assert result.exit_code == 0
@@ -266,14 +320,49 @@ def test_the_command(tmp_path: Path) -> None:
     assert len(table) == 11
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--scale", "0"], "a scale is above 0 and at most 1, not 0"),
+        (["--scale", "-1"], "a scale is above 0 and at most 1, not -1"),
+        (["--scale", "nan"], "a scale is above 0 and at most 1, not nan"),
+        (["--seed", "-1"], "a seed is 0 or more, not -1"),
+        (["--seeds", "0"], "at least one seed, not 0"),
+        (["--workers", "0"], "at least one worker, not 0"),
+    ],
+)
+def test_settings_are_refused_before_anything_is_made(tmp_path: Path, options: list[str], sentence: str) -> None:
+    out = tmp_path / "figures"
+    result = CliRunner().invoke(app, ["lab", "run", "strings-response", "--out", str(out), *options])
+    assert isinstance(result.exception, DhtError)
+    assert sentence in str(result.exception)
+    assert not out.exists()
+
+
+def test_without_matplotlib_one_can_list_and_is_told_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    runner = CliRunner()
+    assert runner.invoke(app, ["lab", "list"]).exit_code == 0
+    result = runner.invoke(app, ["lab", "run", "strings-response", "--out", str(tmp_path / "figures")])
+    assert isinstance(result.exception, DhtError)
+    assert 'pip install "superpeer[lab]"' in str(result.exception)
+    assert not (tmp_path / "figures").exists()
+
+
+def test_a_worker_that_dies_is_reported() -> None:
+    dying = Experiment("dying", "", "", lambda _scale, _seed: [1, 1], os._exit, lambda _results: [])
+    with pytest.raises(DhtError, match="a worker process was ended"):
+        run(dying, workers=2)
+
+
 def test_mistakes_are_explained(tmp_path: Path) -> None:
     with pytest.raises(DhtError, match="no experiment 'magic'"):
         experiment("magic")
-    with pytest.raises(DhtError, match="scale"):
-        run(experiment("strings-response"), scale=2)
-    with pytest.raises(DhtError, match="worker"):
-        run(experiment("strings-response"), workers=0)
     blocked = tmp_path / "file"
     blocked.write_text("", encoding="utf-8")
     with pytest.raises(DhtError, match="cannot write"):
         write([], blocked / "below")
+    with pytest.raises(DhtError, match="not a directory"):
+        write([], blocked)
