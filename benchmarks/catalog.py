@@ -77,14 +77,14 @@ class Took:
 
 
 def _profiling(spark: Any, directory: Path, sizes: list[int]) -> None:
-    """Once cold, which is not counted, then in rounds, each of which counts the lines and makes two profiles."""
+    """Once cold, which is not counted, then in rounds, each of which counts the lines and makes a profile."""
     rows = []
     for size in sizes:
         path = directory / f"{size}.nt"
         write_catalogue(path, size)
         _rounds(spark, path, directory / "cold")
         rounds = [_rounds(spark, path, directory / "warm") for _ in range(ROUNDS)]
-        counts, profiles, again = zip(*rounds, strict=True)
+        counts, profiles = zip(*rounds, strict=True)
         single = _oxigraph(path)
         whole = min(profiles, key=lambda took: took.processor_s)
         rows.append(
@@ -94,7 +94,6 @@ def _profiling(spark: Any, directory: Path, sizes: list[int]) -> None:
                 str(whole),
                 _ratio([a.processor_s / b.processor_s for a, b in zip(profiles, counts, strict=True)]),
                 _ratio([a.seconds / b.seconds for a, b in zip(profiles, counts, strict=True)]),
-                str(min(again, key=lambda took: took.processor_s)),
                 f"{size / whole.processor_s:,.0f}",
                 f"{single:,.0f}",
                 f"{max(took.peak_bytes for took in profiles) / 2**30:.1f}",
@@ -104,18 +103,17 @@ def _profiling(spark: Any, directory: Path, sizes: list[int]) -> None:
     _print(
         "Profile: seconds by the clock (of the processor), least of the rounds, two cores",
         (
-            *("triples", "count of lines", "profile", "to the count: processor", "clock", "again, from Parquet"),
+            *("triples", "count of lines", "profile", "to the count: processor", "clock"),
             *("triples for a processor second", "pyoxigraph, the same", "GiB at most"),
         ),
         rows,
     )
 
 
-def _rounds(spark: Any, path: Path, out: Path) -> tuple[Took, Took, Took]:
+def _rounds(spark: Any, path: Path, out: Path) -> tuple[Took, Took]:
     shutil.rmtree(out, ignore_errors=True)
     return (
         _took(lambda: spark.read.text(str(path)).count()),
-        _took(lambda: profile_files(spark, [str(path)], out)),
         _took(lambda: profile_files(spark, [str(path)], out)),
     )
 

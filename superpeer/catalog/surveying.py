@@ -44,7 +44,7 @@ class Surveyed:
 
 
 def buckets_for(rows: int, cores: int) -> int:
-    return max(2 * cores, -(-rows // BUCKET_ROWS))
+    return max(cores, -(-rows // BUCKET_ROWS))
 
 
 def survey(
