@@ -1,6 +1,6 @@
 """The catalogue pipeline on two cores: profile against a bare count of lines, coverage, and posets.
 
-`python -m benchmarks catalog` runs it in full, which takes most of an hour; CATALOG_TRIPLES, CATALOG_COVERED and
+`python -m benchmarks catalog` runs it in full, in some five minutes; CATALOG_TRIPLES, CATALOG_COVERED and
 CATALOG_SUBSCRIPTIONS, in millions and separated by commas, choose other sizes, and 0 leaves a part out.
 
 Processor time is that of Java, of this process and of all Python workers together; on a machine with other work it says

@@ -133,7 +133,8 @@ def log_histogram(counts: Sequence[tuple[int, int]], axis: str, width: int = 480
             f"{_compact(number) if number else ''}</text>"
             f"<text class='soft' x='{x + step / 2:.1f}' y='{floor + 15}' text-anchor='middle'>{shown}</text>"
         )
-    pieces.append(f"<text class='soft' x='{width / 2}' y='{height - 6}' text-anchor='middle'>{escaped(axis)}</text>")
+    said = escaped(f"{axis} (both ways logarithmic)")
+    pieces.append(f"<text class='soft' x='{width / 2}' y='{height - 6}' text-anchor='middle'>{said}</text>")
     return _svg(width, height, pieces)
 
 
