@@ -206,4 +206,6 @@ def _iri_fault(value: str) -> str | None:
 def _reason(error: SyntaxError) -> str:
     """The parser's message on one line, without the place, which a Problem has of its own."""
     message = re.sub(r"^Parser error .*?: (?=\S)", "", error.msg, count=1)
+    if "LoadDocumentCallback" in message:
+        return "a context that would have to be fetched is not known; write it into the file"
     return textwrap.shorten(message, 200, placeholder=" ...")

@@ -306,6 +306,15 @@ def test_a_bad_value_in_json_costs_that_value(tmp_path: Path) -> None:
     assert len(problems) >= 2
 
 
+def test_no_context_is_fetched(tmp_path: Path) -> None:
+    text = '{"@context": "http://example.org/context.jsonld", "@id": "http://example.org/1", "title": "Faust"}'
+    triples, problems = load(write(tmp_path / "remote.jsonld", text))
+    assert triples == []
+    assert (
+        problems[0].message == "a context that would have to be fetched is not known; write it into the file; skipped"
+    )
+
+
 def test_json_that_ends_early_keeps_what_came_before(tmp_path: Path) -> None:
     text = '[{"@id": "http://example.org/1", "http://example.org/p": "1"}, {"@id": "http'
     triples, problems = load(write(tmp_path / "cut.jsonld", text))
