@@ -15,12 +15,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+
+from msgspec import to_builtins
 
 from qel import Advertisement, Range, Uri, namespace
 from qel.advertisements import AdvertisedValue
 from qel.names import RDF_TYPE
 from qel.values import integer_view
+from superpeer.advertising import write_advertisement
 from superpeer.catalog.columns import URI
 from superpeer.catalog.page import grouped
 from superpeer.catalog.profile import Profile, Property, TopValue, has_integers_only
@@ -95,33 +97,9 @@ def ranges_of(integers: Iterable[int]) -> list[Range]:
     return [Range(ordered[start], ordered[end - 1]) for start, end in pairwise(cuts)]
 
 
-def to_data(advertisement: Advertisement) -> dict[str, Any]:
-    """An advertisement as `superpeer advertise --json` shows it: `<uri>`, `low..high`, `"string"`."""
-    return {
-        "schemas": sorted(advertisement.schemas),
-        "properties": sorted(advertisement.properties),
-        "values": {name: sorted(map(_written, some)) for name, some in sorted(advertisement.values.items())},
-    }
-
-
-def from_data(data: Mapping[str, Any]) -> Advertisement:
-    """What `to_data` wrote."""
-    values = {name: [_read(written) for written in some] for name, some in data.get("values", {}).items()}
-    return Advertisement(data.get("schemas", ()), data.get("properties", ()), values)
-
-
-def to_arguments(advertisement: Advertisement) -> list[str]:
-    """An advertisement as arguments of `superpeer advertise`."""
-    data = to_data(advertisement)
-    return [
-        *(part for name in data["schemas"] for part in ("--schema", name)),
-        *(part for name in data["properties"] for part in ("--property", name)),
-        *(part for name, some in data["values"].items() for one in some for part in ("--value", f"{name}={one}")),
-    ]
-
-
 def size_bytes(advertisement: Advertisement) -> int:
-    return len(json.dumps(to_data(advertisement), ensure_ascii=False).encode())
+    written = json.dumps(to_builtins(write_advertisement(advertisement)), ensure_ascii=False)
+    return len(written.encode())
 
 
 def _choose(profile: Profile, sized: Mapping[str, int], budget_bytes: int) -> tuple[Choice, ...]:
@@ -182,23 +160,3 @@ def _freely(profile: Profile, classes: list[str], left_out: frozenset[str]) -> l
 
 def _schemas(profile: Profile, classes: list[str]) -> list[str]:
     return sorted({namespace(name) for name in _freely(profile, classes, frozenset())})
-
-
-def _written(value: AdvertisedValue) -> str:
-    match value:
-        case Uri(uri):
-            return f"<{uri}>"
-        case Range(low, high):
-            if low == high:
-                return str(low)
-            return f"{'' if low is None else low}..{'' if high is None else high}"
-    return f'"{value}"'
-
-
-def _read(written: str) -> AdvertisedValue:
-    if written.startswith("<"):
-        return Uri(written[1:-1])
-    if written.startswith('"'):
-        return written[1:-1]
-    low, dots, high = written.partition("..")
-    return Range(int(low) if low else None, int(high) if high else None) if dots else Range(int(low), int(low))

@@ -2,8 +2,7 @@
 
 properties.parquet, top_values.parquet, few_values.parquet, pairs.parquet     see `superpeer.catalog.profile`
 profile.json          all of it in one file, and the advertisements of all levels
-advertisement.json    the recommended advertisement, as `superpeer advertise --json` shows it
-advertisement.args    the same as arguments: xargs -d '\\n' -a advertisement.args superpeer advertise
+advertisement.json    the recommended advertisement, for `superpeer advertise --from`
 void.ttl              a VoID description
 report.html           for people
 catalogue/            the parsed catalogue, see `superpeer.catalog.ingest`; `rejected` is below it
@@ -16,8 +15,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import to_builtins
+
+from superpeer.advertising import write_advertisement
 from superpeer.catalog import outputs, void
-from superpeer.catalog.advertising import BUDGET_BYTES, Advice, advise, to_arguments, to_data
+from superpeer.catalog.advertising import BUDGET_BYTES, Advice, advise
 from superpeer.catalog.catalogue import Catalogue
 from superpeer.catalog.ingest import convert
 from superpeer.catalog.inputs import UnreadableCatalogue
@@ -89,13 +91,14 @@ def write(spark: SparkSession, done: Profiled, name: str) -> None:
         "properties": [asdict(one) for one in found.properties],
         "top_values": [asdict(one) for one in found.top_values],
         "shapes": [{"properties": a, "resources": b} for a, b in found.shapes],
-        "advertisements": {level: to_data(one) for level, one in done.advice.advertisements.items()},
+        "advertisements": {
+            level: to_builtins(write_advertisement(one)) for level, one in done.advice.advertisements.items()
+        },
         "choices": [asdict(one) for one in done.advice.choices],
     }
     outputs.write_json(directory / "profile.json", data)
-    outputs.write_json(directory / "advertisement.json", to_data(done.advice.advertisements["recommended"]))
-    arguments = to_arguments(done.advice.advertisements["recommended"])
-    (directory / "advertisement.args").write_text("".join(f"{one}\n" for one in arguments), encoding="utf-8")
+    recommended = write_advertisement(done.advice.advertisements["recommended"])
+    outputs.write_json(directory / "advertisement.json", to_builtins(recommended))
     (directory / "void.ttl").write_text(void.describe(found), encoding="utf-8")
     reasons = rejected_reasons(spark, done.catalogue)
     report = write_report(name, found, done.advice, done.catalogue.manifest, reasons)

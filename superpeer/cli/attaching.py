@@ -72,6 +72,14 @@ def advertise(
         list[str] | None,
         typer.Option("--level", metavar="LEVEL", help="For catalogues: schemas, properties or values; by default all."),
     ] = None,
+    written: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            metavar="JSON",
+            help="An advertisement as --json prints it, or `superpeer catalog profile` writes it.",
+        ),
+    ] = None,
     nothing: Annotated[bool, typer.Option("--nothing", help="Take back what was advertised.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be advertised, and do not.")] = False,
     super_peer: SuperPeerOption = "",
@@ -86,12 +94,18 @@ def advertise(
     superpeer advertise --schema dc
     superpeer advertise --property dc:creator --value dc:date=2000..2010
     superpeer advertise --level schemas catalogue.ttl
+    superpeer advertise --from profile/advertisement.json
     """
+    from superpeer.advertising import load_advertisement
     from superpeer.cli.choosing import NothingChosen
 
-    if not (files or schema or properties or value or nothing):
-        raise NothingChosen("say what is advertised: files, --schema, --property or --value; or --nothing at all")
+    if not (files or schema or properties or value or written or nothing):
+        raise NothingChosen(
+            "say what is advertised: files, --schema, --property, --value or --from; or --nothing at all"
+        )
     said = _advertisement(files or [], schema or [], properties or [], value or [], level or [])
+    for path in written or ():
+        said |= load_advertisement(path)
 
     async def work(peer: "Peer") -> None:
         await peer.advertise(said.schemas, said.properties, said.values)
@@ -152,13 +166,14 @@ def _advertisement(
     files: list[str], schemas: list[str], properties: list[str], values: list[str], levels: list[str]
 ) -> "qel.Advertisement":
     import qel
+    from superpeer.advertising import read_value
 
     merged: dict[str, list[Any]] = {}
     for text in values:
         name, equals, written = text.partition("=")
         if not (equals and name and written):
             raise qel.QelError(f"{text!r} is no value; write PROPERTY=VALUE, as in dc:date=2000..2010")
-        merged.setdefault(name, []).append(_value(written))
+        merged.setdefault(name, []).append(read_value(written))
     said = qel.Advertisement(schemas, properties, merged)
     if files:
         said |= _of_catalogues(files, levels)
@@ -192,48 +207,22 @@ def print_problems(file: str, problems: Sequence[object]) -> None:
         complain(f"{file}: {len(problems) - SHOWN_PROBLEMS:,} more such problems are not shown")
 
 
-def _value(written: str) -> Any:
-    import re
-
-    import qel
-
-    if written.startswith("<") and written.endswith(">"):
-        return qel.Uri(written[1:-1])
-    ends = re.fullmatch(r"(-?\d{1,18})?\.\.(-?\d{1,18})?", written)
-    if ends and written != "..":
-        return qel.Range(*(int(end) if end else None for end in ends.groups()))
-    if re.fullmatch(r"-?\d{1,18}", written):
-        return int(written)
-    if len(written) > 1 and written[0] == written[-1] == '"':
-        return written[1:-1]
-    return written
-
-
 def _print_advertisement(said: "qel.Advertisement", as_json: bool, dry_run: bool) -> None:
-    from qel.names import write_iri
+    from msgspec import to_builtins
 
-    values = {name: sorted(map(_shown, some)) for name, some in sorted(said.values.items())}
+    from qel.names import write_iri
+    from superpeer.advertising import write_advertisement
+
+    written = write_advertisement(said)
     if as_json:
-        print_json({"schemas": sorted(said.schemas), "properties": sorted(said.properties), "values": values})
+        print_json(to_builtins(written))
         return
     print("would be advertised:" if dry_run else "advertised:")
-    for schema in sorted(said.schemas):
+    for schema in written.schemas:
         print(f"  schema    {schema}")
-    for name in sorted(said.properties):
+    for name in written.properties:
         print(f"  property  {write_iri(name)}")
-    for name, some in values.items():
+    for name, some in written.values.items():
         print(f"  values    {write_iri(name)}: {', '.join(some[:10])}{' …' if len(some) > 10 else ''}")
-    if not (said.schemas or said.properties or values):
+    if not (written.schemas or written.properties or written.values):
         print("  nothing")
-
-
-def _shown(value: Any) -> str:
-    import qel
-
-    if isinstance(value, qel.Uri):
-        return f"<{value.uri}>"
-    if isinstance(value, qel.Range):
-        if value.low == value.high:
-            return str(value.low)
-        return f"{'' if value.low is None else value.low}..{'' if value.high is None else value.high}"
-    return f'"{value}"'

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,8 +16,9 @@ import qel
 from qel.matching import is_met
 from qel.topics import NO_TOPICS
 from qel.values import describe
+from superpeer.advertising import load_advertisement, write_advertisement
 from superpeer.catalog import record_matching, reference
-from superpeer.catalog.advertising import advise, from_data, to_data
+from superpeer.catalog.advertising import advise
 from superpeer.catalog.asking import TESTS, Writer
 from superpeer.catalog.covering import cover_files
 from tests.qel.strategies import queries, triple_sets
@@ -134,4 +136,6 @@ def test_what_is_published_conforms_to_every_level(tmp_path: Path, seed: int) ->
     for level, advertisement in advice.advertisements.items():
         for subject, said in records.items():
             assert not list(unadmitted(advertisement, reference.description_of(subject, said))), level
-        assert from_data(json.loads(json.dumps(to_data(advertisement)))) == advertisement
+        path = tmp_path / f"{level}.json"
+        path.write_bytes(msgspec.json.encode(write_advertisement(advertisement)))
+        assert load_advertisement(path) == advertisement
