@@ -63,7 +63,12 @@ FILES: list[tuple[str, bytes, int, str | None]] = [
     ("base.ttl", b'@base <http://b/c/> . <a> <p> <../x>, <#f>, "y" .', 3, None),
     ("relative.ttl", b"<a> <p> <b> .", 1, None),
     # Nothing listens there, and nothing is asked.
-    ("remote.jsonld", b'{"@context": "http://127.0.0.1:9/c", "@id": "http://e/a", "t": "x"}', 0, "remote context"),
+    (
+        "remote.jsonld",
+        b'{"@context": "http://127.0.0.1:9/c", "@id": "http://e/a", "t": "x"}',
+        0,
+        "a context that would have to be fetched",
+    ),
     ("laughs.rdf", xml(LAUGHS, "&l11;"), 1, "limit on input amplification"),
     ("external.rdf", xml('<!ENTITY x SYSTEM "file:///etc/passwd">', "&x;"), 1, "unrecognized entity"),
     ("nested.nt", T + b'<http://e/\xc3\xa9> <http://e/p> "<<(" .\n' * 1_500 + T, 1_502, None),
