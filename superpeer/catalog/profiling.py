@@ -5,7 +5,7 @@ profile.json          all of it in one file, and the advertisements of all level
 advertisement.json    the recommended advertisement, for `superpeer advertise --from`
 void.ttl              a VoID description
 report.html           for people
-catalogue/            the parsed catalogue, see `superpeer.catalog.ingest`; `rejected` is below it
+catalogue/            the parsed catalogue, see `superpeer.catalog.catalogue`; `rejected` is below it
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from qel.topics import NO_TOPICS
 from qel.values import Kind, Value
 from superpeer.catalog.asking import Asked, Entered, read_table
 from superpeer.catalog.columns import BLANK, LITERAL, URI
+from superpeer.catalog.scanning import joined
 from superpeer.catalog.tasks import prepare
 from superpeer.matching.arrays import Batch, Int32s, Int64s
 from superpeer.matching.compiling import compiled
@@ -184,7 +185,7 @@ def _whole_records(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Recor
         rows += len(batch)
         if rows < least:
             continue
-        piece = _joined(held)
+        piece = joined(held)
         starts = _starts(piece)
         last = int(starts[-1])
         if last:
@@ -193,13 +194,8 @@ def _whole_records(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Recor
         # A record of very many triples is not joined anew with each batch.
         least = max(PIECE_ROWS, 2 * rows)
     if rows:
-        piece = _joined(held)
+        piece = joined(held)
         yield piece, np.append(_starts(piece), rows)
-
-
-def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    (found,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
-    return found
 
 
 def _starts(triples: pa.RecordBatch) -> Int64s:
